@@ -1,0 +1,97 @@
+//! The one line of a file that an error is about, cut to what fits a screen.
+
+use std::ops::Range;
+
+use crate::printable::printable;
+
+/// How many characters are kept on either side of the marked ones, and of these. More than a screen has, so that the
+/// renderer chooses what to show; bounded, so that many errors on one huge line stay small.
+const CHARS_MAX: usize = 1000;
+
+/// A piece of one line, harmless to print, with the part to mark.
+#[derive(Clone, Debug)]
+pub(crate) struct Excerpt {
+    /// Counted from 1.
+    pub(crate) line: usize,
+    /// In characters, counted from 1.
+    pub(crate) column: usize,
+    pub(crate) text: String,
+    /// Whether the line's beginning is missing from `text`.
+    pub(crate) is_cut: bool,
+    /// A byte range of `text`.
+    pub(crate) marked: Range<usize>,
+}
+
+impl Excerpt {
+    /// Takes any range: one beyond the text, backwards, or inside a character is moved to the nearest one that is not.
+    /// Of a range over several lines the part on the first line is marked.
+    pub(crate) fn of(text: &str, span: &Range<usize>) -> Self {
+        let start = text.floor_char_boundary(span.start);
+        let end = text.ceil_char_boundary(span.end.min(text.len())).max(start);
+        let (before, after) = text.split_at(start);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line_end = after.find('\n').map_or(text.len(), |at| start + at);
+        let end = end.min(line_end);
+
+        let column = text[line_start..start].chars().count() + 1;
+        let prefix = last_chars(&text[line_start..start]);
+        let pointed_at = first_chars(&text[start..end]);
+        let suffix = first_chars(text[end..line_end].trim_end_matches('\r'));
+        let marked = prefix.len()..prefix.len() + pointed_at.len();
+        Self {
+            line: before.matches('\n').count() + 1,
+            column,
+            is_cut: column > CHARS_MAX + 1,
+            text: prefix + &pointed_at + &suffix,
+            marked,
+        }
+    }
+}
+
+fn first_chars(text: &str) -> String {
+    match text.char_indices().nth(CHARS_MAX) {
+        None => visible(text),
+        Some((at, _)) => visible(&text[..at]) + "…",
+    }
+}
+
+fn last_chars(text: &str) -> String {
+    match text.char_indices().rev().nth(CHARS_MAX) {
+        None => visible(text),
+        Some((at, dropped)) => format!("…{}", visible(&text[at + dropped.len_utf8()..])),
+    }
+}
+
+/// Tabs stay: the renderer knows their width.
+fn visible(text: &str) -> String {
+    text.split('\t').map(printable).collect::<Vec<_>>().join("\t")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(text: &str, span: Range<usize>) -> (usize, usize, String) {
+        let excerpt = Excerpt::of(text, &span);
+        (excerpt.line, excerpt.column, excerpt.text[excerpt.marked].to_owned())
+    }
+
+    #[test]
+    #[allow(clippy::reversed_empty_ranges)]
+    fn any_range_is_moved_to_one_that_can_be_shown() {
+        assert_eq!(marked("a\nbé\n", 2..4), (2, 1, "bé".to_owned()));
+        assert_eq!(marked("a\nbé\n", 4..usize::MAX), (2, 2, "é".to_owned()));
+        assert_eq!(marked("a\nbé\n", 0..5), (1, 1, "a".to_owned()));
+        assert_eq!(marked("a\nbé\n", usize::MAX..3), (3, 1, String::new()));
+        assert_eq!(marked("", 7..9), (1, 1, String::new()));
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_marked_part() {
+        let text = format!("{}X{}", "é".repeat(5000), "ü".repeat(5000));
+        let excerpt = Excerpt::of(&text, &(10_000..10_001));
+        assert_eq!((excerpt.column, excerpt.is_cut), (5001, true));
+        assert_eq!(&excerpt.text[excerpt.marked], "X");
+        assert_eq!(excerpt.text.chars().count(), 2 * CHARS_MAX + 3);
+    }
+}

@@ -1,0 +1,34 @@
+//! Why a tool is allowed or denied, at the length a person wants when they ask.
+
+use lockhouse_protocol::{ServerName, ToolName};
+
+use crate::policy::Policy;
+use crate::printable::{clipped, printable};
+
+/// The longest part of a source line that is quoted, in characters.
+const QUOTE_CHARS_MAX: usize = 160;
+
+/// The decision about a tool, the list and line it rests on with that line quoted, and for a denial what to do. Ends
+/// with a newline.
+#[must_use]
+pub fn explain(policy: &Policy, server: &ServerName, tool: &ToolName) -> String {
+    match policy.judge(server, tool) {
+        Ok(rule) => {
+            let found = format!("it matches \"{}\" in allow", rule.pattern);
+            format!("{server}.{tool} is allowed: {found}{}", at(policy, Some(rule.line)))
+        }
+        Err(denial) => {
+            let found = denial.reason.describe(server);
+            let at = at(policy, denial.place.map(|place| place.line));
+            format!("{server}.{tool} is denied: {found}{at}hint: {}\n", denial.hint)
+        }
+    }
+}
+
+/// The place, and the line that stands there.
+fn at(policy: &Policy, line: Option<usize>) -> String {
+    let Some(line) = line else { return "\n".to_owned() };
+    let text = policy.line_text(line).unwrap_or_default().replace('\t', "    ");
+    let text = printable(&clipped(&text, QUOTE_CHARS_MAX));
+    format!(", at {}\n\n{line:>5} | {text}\n\n", policy.place(line))
+}

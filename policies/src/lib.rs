@@ -1,0 +1,29 @@
+//! Who may call what: policy documents and the decisions they lead to.
+//!
+//! A document is read once, with all of its errors reported together ([`Policy::parse`]); each call is then decided by
+//! [`Policy::decide`]. What is not listed is denied. A call that may go out is a [`PermittedCall`], which nothing but
+//! that decision can make; so whoever demands one cannot be reached around the policy.
+//!
+//! Everything here is pure: no I/O, no clock, no threads.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod decision;
+mod diagnostic;
+mod document;
+mod excerpt;
+mod explain;
+mod list;
+mod pattern;
+mod policy;
+mod printable;
+mod source;
+mod template;
+
+pub use decision::{Decision, Denial, DenialReason, PermittedCall};
+pub use diagnostic::{DIAGNOSTICS_MAX, Diagnostic, Diagnostics};
+pub use explain::explain;
+pub use pattern::{InvalidPattern, Pattern};
+pub use policy::{PATTERNS_MAX, Policy, TEXT_BYTES_MAX};
+pub use source::{Place, Source};
+pub use template::{SUMMARY_CHARS_MAX, ServerOffer, ToolOffer, render_template};

@@ -1,0 +1,105 @@
+//! A policy that has been checked, and what it says about a tool.
+
+use std::collections::BTreeMap;
+
+use lockhouse_protocol::{ServerName, ToolName};
+
+use crate::diagnostic::Diagnostics;
+use crate::document;
+use crate::list::{List, Rule};
+use crate::source::{Place, Source};
+
+/// The longest policy document, in bytes.
+pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
+
+/// The most patterns in all lists of a policy together.
+pub const PATTERNS_MAX: usize = 10_000;
+
+/// Who may call what. Whatever it does not allow is denied.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// `None`: there is no policy at all.
+    source: Option<Source>,
+    servers: BTreeMap<ServerName, ServerRules>,
+}
+
+/// What a policy says about one upstream server.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerRules {
+    /// The line of the server's name.
+    pub(crate) line: usize,
+    pub(crate) allow: Option<List>,
+    pub(crate) deny: Option<List>,
+}
+
+/// What a policy says about one tool, and by which line.
+pub(crate) enum Verdict<'p> {
+    Allowed(&'p Rule),
+    InDeny(&'p Rule),
+    NotInAllow(&'p List),
+    NoAllowList(&'p ServerRules),
+    NoServerTable(&'p Source),
+    NoPolicy,
+}
+
+impl Policy {
+    /// Reads a policy document: at most [`TEXT_BYTES_MAX`] bytes of TOML with at most [`PATTERNS_MAX`] patterns.
+    ///
+    /// # Errors
+    /// All errors of the document at once, but for two cases: when the text is not TOML, only what is wrong with the
+    /// TOML; when it is of another version, only that. At most [`DIAGNOSTICS_MAX`](crate::DIAGNOSTICS_MAX) are kept.
+    pub fn parse(source: Source) -> Result<Self, Diagnostics> {
+        let servers = document::read(&source)?;
+        Ok(Self { source: Some(source), servers })
+    }
+
+    /// No policy at all: everything is denied, with a hint at how to write one.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { source: None, servers: BTreeMap::new() }
+    }
+
+    /// Whether a call of the tool would be allowed. For listing only: it makes no [`PermittedCall`](crate::PermittedCall).
+    #[must_use]
+    pub fn permits(&self, server: &ServerName, tool: &ToolName) -> bool {
+        matches!(self.verdict(server, tool), Verdict::Allowed(_))
+    }
+
+    /// The servers that have a table, in the order of their names.
+    pub fn servers(&self) -> impl Iterator<Item = &ServerName> {
+        self.servers.keys()
+    }
+
+    pub(crate) fn verdict(&self, server: &ServerName, tool: &ToolName) -> Verdict<'_> {
+        let Some(source) = &self.source else { return Verdict::NoPolicy };
+        let Some(rules) = self.servers.get(server) else { return Verdict::NoServerTable(source) };
+        // Deny comes first: it is absolute.
+        if let Some(rule) = rules.deny.as_ref().and_then(|deny| deny.first_match(tool)) {
+            return Verdict::InDeny(rule);
+        }
+        let Some(allow) = &rules.allow else { return Verdict::NoAllowList(rules) };
+        allow.first_match(tool).map_or(Verdict::NotInAllow(allow), Verdict::Allowed)
+    }
+
+    pub(crate) fn place(&self, line: usize) -> Place {
+        let path = self.source.as_ref().map(|source| source.path.clone()).unwrap_or_default();
+        Place { path, line }
+    }
+
+    /// The text of a line, counted from 1.
+    pub(crate) fn line_text(&self, line: usize) -> Option<&str> {
+        self.source.as_ref()?.text.lines().nth(line.checked_sub(1)?)
+    }
+}
+
+impl Verdict<'_> {
+    /// The line that the verdict rests on.
+    pub(crate) fn line(&self) -> Option<usize> {
+        match self {
+            Self::Allowed(rule) | Self::InDeny(rule) => Some(rule.line),
+            Self::NotInAllow(allow) => Some(allow.line),
+            Self::NoAllowList(rules) => Some(rules.line),
+            Self::NoServerTable(_) | Self::NoPolicy => None,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What a person reads who made a mistake. Each snapshot must tell what to do.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use lockhouse_policies::{
+    DIAGNOSTICS_MAX, Diagnostic, Diagnostics, PATTERNS_MAX, Policy, Source, TEXT_BYTES_MAX,
+};
+
+fn errors(text: &str) -> Diagnostics {
+    let source = Source { path: "policy.toml".to_owned(), text: text.to_owned() };
+    Policy::parse(source).expect_err("the document is valid")
+}
+
+fn long_line(before: usize) -> String {
+    let tools = |from: usize| (from..from + before).map(|n| format!("\"tool{n}\", ")).collect::<String>();
+    format!("version = 1\n[servers.a]\nallow = [{}\"?\", {}]\n", tools(0), tools(5000))
+}
+
+macro_rules! rendered {
+    ($($name:ident: $text:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(errors($text));
+        }
+    )*};
+}
+
+rendered! {
+    an_empty_document: "";
+    only_a_comment: "# nothing yet\n";
+    not_toml_in_other_ways: "version = 1\n[servers.a\nallow = [list_x]\n[servers.b]\nallow\n[servers.b]\n= 3\n";
+    on_a_long_line: &long_line(40);
+    on_a_very_long_line: &long_line(4000);
+    another_version: "version = 2\nfuture = true\n";
+    a_version_in_quotes: "version = \"1\"\n";
+    not_toml: "version = 1\n[servers.github]\nallow = [\"list_*\"\ndeny = \"x\n[servers.github]\n";
+    a_key_written_twice: "version = 1\n[servers.a]\nallow = [\"x\"]\nallow = [\"y\"]\n";
+    keys_of_a_later_version: "version = 1\n[servers.github]\nallow = [\"list_*\"]\nask = [\"create_issue\"]\nrate = \"60/min\"\n[[servers.github.rules]]\ntool = \"create_issue\"\n";
+    unknown_keys: "version = 1\nserver = {}\nallow = [\"x\"]\n[servers.a]\nalow = [\"x\"]\n";
+    values_of_the_wrong_kind: "version = 1\n[servers]\na = [\"x\"]\n[servers.b]\nallow = \"list_*\"\ndeny = [1, [\"y\"]]\n[[servers.c]]\n";
+    servers_as_a_list: "version = 1\nservers = [\"github\"]\n";
+    bad_patterns: "version = 1\n[servers.a]\nallow = [\n  \"\",\n  \"*_issue\",\n  \"list_**\",\n  \"list issues\",\n  \"löschen\",\n  \"get_?\",\n]\n";
+    a_pattern_that_is_too_long: &format!("version = 1\n[servers.a]\nallow = [\"{}\"]\n", "x".repeat(129));
+    a_bad_server_name: "version = 1\n[servers.\"git hub\"]\nallow = [\"x\"]\n";
+    listed_twice: "version = 1\n[servers.a]\nallow = [\n  \"x\",\n  \"y\",\n  'x',\n]\n";
+    never_allowed: "version = 1\n[servers.a]\nallow = [\"delete_x\", \"delete_y*\", \"d*\"]\ndeny = [\"delete_*\"]\n";
+    too_long: &"#".repeat(TEXT_BYTES_MAX + 1);
+    control_characters: "version = 1\n[servers.a]\nallow = [\"\u{9b}31m\u{202e}\\u001b]0;x\\u0007\"]\n\"\\u001b[2J\" = 1\n";
+}
+
+#[test]
+fn too_many_patterns_are_refused_once() {
+    let many: String = (0..PATTERNS_MAX).map(|n| format!("\"t{n}\",")).collect();
+    let fits = format!("version = 1\n[servers.a]\nallow = [{many}]\n");
+    assert!(Policy::parse(Source { path: String::new(), text: fits.clone() }).is_ok());
+    insta::assert_snapshot!(errors(&format!("{fits}deny = [\n\"x\",\n\"y\"]\n")));
+}
+
+#[test]
+fn of_very_many_errors_the_first_ones_are_shown() {
+    let text = format!("version = 1\n[servers.a]\nallow = [{}]\n", "\"\",".repeat(DIAGNOSTICS_MAX + 7));
+    let errors = errors(&text);
+    assert_eq!(errors.0.len(), DIAGNOSTICS_MAX + 1);
+    insta::assert_snapshot!(errors.0.last().unwrap());
+}
+
+#[test]
+fn a_document_made_to_exhaust_the_parser_is_refused() {
+    for piece in ["[", "{", "a.", "[a.", "[[a]]\n", "a = [", "\"", "\n=", "a={a=", "[a]\n[a]\n"] {
+        let text = format!("version = 1\n{}", piece.repeat(100_000));
+        assert!(!errors(&text).0.is_empty(), "{piece:?}");
+    }
+    let deep = format!("version = 1\n{}a = 1\n", "a.".repeat(500_000));
+    assert!(!errors(&deep).0.is_empty());
+    let deep_header = format!("version = 1\n[{}a]\n", "a.".repeat(500_000));
+    assert!(!errors(&deep_header).0.is_empty());
+}
+
+#[test]
+fn errors_come_in_the_order_of_the_text() {
+    let errors = errors("version = 1\n[servers.z]\nallow = [0]\n[servers.a]\nallow = [0]\nzz = 0\naa = 0\n");
+    assert_eq!(errors.0.iter().map(|e| e.line().unwrap()).collect::<Vec<_>>(), [3, 5, 6, 7]);
+}
+
+#[test]
+fn other_files_can_be_reported_on_too() {
+    let source = Source { path: "servers\u{1b}[1m.json".to_owned(), text: "{\n\t\"é\": 1\n}".to_owned() };
+    let help = "one\ntwo";
+    let at = Diagnostic::new(&source, Some(3..7), "a title\r\n", "a label").with_help(help);
+    let whole = Diagnostic::new(&source, None, "the file is unreadable", "permission denied");
+    insta::assert_snapshot!(Diagnostics(vec![at, whole]));
+}
+
+#[test]
+fn colour_is_escapes_around_the_same_text() {
+    let errors = errors("version = 2");
+    let coloured = errors.render(true);
+    assert!(coloured.contains("\u{1b}["));
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((text, escape)) = rest.split_once('\u{1b}') {
+        plain += text;
+        rest = escape.split_once('m').unwrap().1;
+    }
+    assert_eq!(plain + rest, errors.render(false));
+}

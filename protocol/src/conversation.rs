@@ -1,0 +1,185 @@
+//! The supervisor's side of the conversation with one worker, without I/O: message → action or violation.
+//!
+//! ```text
+//! Sealing ──Ready──► Idle ──run()──► Running ──Done──► Over
+//! ```
+//! A worker may only say what its phase permits. Whatever else it says is a [`Violation`], and its end.
+
+use std::collections::HashSet;
+
+use crate::id::CallId;
+use crate::profile::ConversationLimits;
+use crate::worker::{FromWorker, Outcome, Request, Stream};
+
+/// What the supervisor does about a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The worker says that it is sealed: verify it.
+    Verify,
+    /// The worker could not seal itself, for this reason.
+    GiveUp(String),
+    /// Keep a piece of output.
+    Append(Stream, String),
+    /// Answer a request, later, through [`Conversation::reply`].
+    Answer(CallId, Request),
+    /// The execution is over.
+    Finish(Outcome),
+    /// The execution has used up what it may use: stop it.
+    Stop(ExceededLimit),
+}
+
+/// A limit of the conversation that was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExceededLimit {
+    /// [`ConversationLimits::calls`].
+    Calls,
+    /// [`ConversationLimits::output_bytes`].
+    Output,
+}
+
+/// What only a broken or hostile worker does.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// The message does not belong to the phase.
+    #[error("it sent {message} while {phase}")]
+    OutOfPhase {
+        /// The kind of message.
+        message: &'static str,
+        /// Where the conversation stood.
+        phase: &'static str,
+    },
+    /// The ids of requests must grow.
+    #[error("it used call id {0:?} again, or counted down")]
+    ReusedCallId(CallId),
+    /// More requests await their reply than were agreed.
+    #[error("it has more than {0} requests under way")]
+    TooManyUnderWay(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Sealing,
+    Idle,
+    Running,
+    Over,
+}
+
+impl Phase {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Sealing => "sealing itself",
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Over => "already done",
+        }
+    }
+}
+
+/// One conversation, from birth to the final answer.
+#[derive(Debug)]
+pub struct Conversation {
+    limits: ConversationLimits,
+    phase: Phase,
+    last_call: CallId,
+    under_way: HashSet<CallId>,
+    calls: u32,
+    output_bytes: u64,
+}
+
+impl Conversation {
+    /// A conversation with a worker that was just forked.
+    #[must_use]
+    pub fn new(limits: ConversationLimits) -> Self {
+        Self {
+            limits,
+            phase: Phase::Sealing,
+            last_call: CallId(0),
+            under_way: HashSet::new(),
+            calls: 0,
+            output_bytes: 0,
+        }
+    }
+
+    /// Notes that the code has been sent.
+    ///
+    /// Returns whether it may be: only an idle worker may get code, and only once.
+    #[must_use]
+    pub fn run(&mut self) -> bool {
+        let idle = self.phase == Phase::Idle;
+        if idle {
+            self.phase = Phase::Running;
+        }
+        idle
+    }
+
+    /// Notes that a request is answered. Returns false when it is not awaiting an answer, and then nothing is sent.
+    #[must_use]
+    pub fn reply(&mut self, call: CallId) -> bool {
+        self.under_way.remove(&call)
+    }
+
+    /// What a message means.
+    ///
+    /// # Errors
+    /// A [`Violation`], after which the worker must not be heard again.
+    pub fn receive(&mut self, message: FromWorker) -> Result<Action, Violation> {
+        match (self.phase, message) {
+            (Phase::Sealing, FromWorker::Ready) => {
+                self.phase = Phase::Idle;
+                Ok(Action::Verify)
+            }
+            (Phase::Sealing, FromWorker::Refused { reason }) => {
+                self.phase = Phase::Over;
+                Ok(Action::GiveUp(reason))
+            }
+            (Phase::Running, FromWorker::Output { stream, text }) => Ok(self.output(stream, text)),
+            (Phase::Running, FromWorker::Request { call, request }) => self.request(call, request),
+            (Phase::Running, FromWorker::Done(outcome)) => {
+                self.phase = Phase::Over;
+                Ok(Action::Finish(outcome))
+            }
+            (phase, message) => Err(Violation::OutOfPhase { message: kind(&message), phase: phase.as_str() }),
+        }
+    }
+
+    fn output(&mut self, stream: Stream, text: String) -> Action {
+        self.output_bytes = self.output_bytes.saturating_add(text.len() as u64);
+        if self.output_bytes > self.limits.output_bytes {
+            return self.stop(ExceededLimit::Output);
+        }
+        Action::Append(stream, text)
+    }
+
+    fn request(&mut self, call: CallId, request: Request) -> Result<Action, Violation> {
+        if call <= self.last_call {
+            return Err(Violation::ReusedCallId(call));
+        }
+        if self.under_way.len() >= self.limits.parallel_calls as usize {
+            return Err(Violation::TooManyUnderWay(self.limits.parallel_calls));
+        }
+        if matches!(request, Request::Call { .. }) {
+            self.calls += 1;
+            if self.calls > self.limits.calls {
+                return Ok(self.stop(ExceededLimit::Calls));
+            }
+        }
+        self.last_call = call;
+        self.under_way.insert(call);
+        Ok(Action::Answer(call, request))
+    }
+
+    fn stop(&mut self, limit: ExceededLimit) -> Action {
+        self.phase = Phase::Over;
+        Action::Stop(limit)
+    }
+}
+
+fn kind(message: &FromWorker) -> &'static str {
+    match message {
+        FromWorker::Ready => "Ready",
+        FromWorker::Refused { .. } => "Refused",
+        FromWorker::Output { .. } => "Output",
+        FromWorker::Request { .. } => "Request",
+        FromWorker::Done(_) => "Done",
+    }
+}

@@ -1,0 +1,114 @@
+//! Frames: a length of four bytes, little endian, then a message in bincode's fixed-width encoding.
+//!
+//! The length is checked before anything is allocated or decoded, and a message must fill its frame exactly. This is
+//! the one file that names bincode: another codec with the same bytes can take its place here.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+const LENGTH_BYTES: usize = 4;
+
+/// bincode refuses to allocate more than this for one message; frames have their own, smaller, configured limit.
+const DECODE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The encoding: little endian, fixed-width integers, lengths of eight bytes.
+fn encoding() -> impl bincode::config::Config {
+    bincode::config::legacy().with_limit::<DECODE_BYTES_MAX>()
+}
+
+/// Why bytes are not a message.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The frame is longer than agreed.
+    #[error("a message of {bytes} bytes exceeds the limit of {limit} bytes")]
+    TooLarge {
+        /// What the length says.
+        bytes: u64,
+        /// What was agreed.
+        limit: u32,
+    },
+    /// The bytes are no message of this type.
+    #[error("the bytes are not a valid message: {0}")]
+    Malformed(String),
+}
+
+/// Encodes one message with its length in front.
+///
+/// # Errors
+/// [`FrameError::TooLarge`] when it exceeds `limit` bytes.
+pub fn encode<T: Serialize>(message: &T, limit: u32) -> Result<Vec<u8>, FrameError> {
+    let mut frame = vec![0; LENGTH_BYTES];
+    bincode::serde::encode_into_std_write(message, &mut frame, encoding())
+        .map_err(|error| FrameError::Malformed(error.to_string()))?;
+    let bytes = (frame.len() - LENGTH_BYTES) as u64;
+    match u32::try_from(bytes) {
+        Ok(length) if length <= limit => frame[..LENGTH_BYTES].copy_from_slice(&length.to_le_bytes()),
+        _ => return Err(FrameError::TooLarge { bytes, limit }),
+    }
+    Ok(frame)
+}
+
+/// Decodes one whole frame, length included, as it comes in one datagram.
+///
+/// # Errors
+/// [`FrameError`] when the datagram is anything but exactly one frame.
+pub fn decode<T: DeserializeOwned>(datagram: &[u8], limit: u32) -> Result<T, FrameError> {
+    let mut decoder = FrameDecoder::new(limit);
+    decoder.push(datagram);
+    match decoder.next()? {
+        Some(message) if decoder.is_empty() => Ok(message),
+        _ => Err(FrameError::Malformed("a datagram must hold exactly one frame".into())),
+    }
+}
+
+/// Cuts a stream of bytes into messages. Bytes go in with [`push`](Self::push), messages come out of
+/// [`next`](Self::next).
+#[derive(Debug)]
+pub struct FrameDecoder {
+    limit: u32,
+    buffer: Vec<u8>,
+    consumed: usize,
+}
+
+impl FrameDecoder {
+    /// A decoder that refuses frames above `limit` bytes.
+    #[must_use]
+    pub fn new(limit: u32) -> Self {
+        Self { limit, buffer: Vec::new(), consumed: 0 }
+    }
+
+    /// Adds what was read. Call [`next`](Self::next) until it gives `None` before more is read: then the decoder
+    /// never holds more than one frame and one read.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.drain(..self.consumed);
+        self.consumed = 0;
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Whether every byte has become part of a message.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.consumed == self.buffer.len()
+    }
+
+    /// The next message, or `None` until more bytes come.
+    ///
+    /// # Errors
+    /// [`FrameError`]: the stream is then broken for good.
+    #[allow(clippy::should_implement_trait)] // The type of message is the caller's choice at each call.
+    pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+        let rest = &self.buffer[self.consumed..];
+        let Some((length, rest)) = rest.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*length);
+        if length > self.limit {
+            return Err(FrameError::TooLarge { bytes: length.into(), limit: self.limit });
+        }
+        let Some(body) = rest.get(..length as usize) else { return Ok(None) };
+        let (message, used) = bincode::serde::decode_from_slice(body, encoding())
+            .map_err(|error| FrameError::Malformed(error.to_string()))?;
+        if used != body.len() {
+            return Err(FrameError::Malformed(format!("{} bytes too many", body.len() - used)));
+        }
+        self.consumed += LENGTH_BYTES + body.len();
+        Ok(Some(message))
+    }
+}

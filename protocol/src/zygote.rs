@@ -1,0 +1,57 @@
+//! The messages between the supervisor and one zygote. Each is one datagram of a `SOCK_SEQPACKET` pair.
+
+use serde::{Deserialize, Serialize};
+
+use crate::profile::SandboxProfile;
+
+/// Bytes of one encoded zygote message.
+pub const ZYGOTE_FRAME_BYTES_MAX: u32 = 64 * 1024;
+
+/// Supervisor to zygote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToZygote {
+    /// First and once: load everything, enter namespaces, compile the filters.
+    Prepare(SandboxProfile),
+    /// Fork one worker.
+    Fork,
+}
+
+/// Zygote to supervisor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromZygote {
+    /// Ready to fork.
+    Prepared {
+        /// Interpreter and version, for people.
+        runtime: String,
+        /// Protections that this host does not give, each a short phrase.
+        reduced: Vec<String>,
+        /// Seccomp filters that each worker will have.
+        filters: u32,
+    },
+    /// Cannot work here, and exits.
+    Refused {
+        /// What failed and what to do.
+        reason: String,
+    },
+    /// A worker was born. Two descriptors come with it: its channel and its pidfd.
+    Forked {
+        /// As the zygote's PID namespace numbers it, which is the supervisor's.
+        pid: i32,
+    },
+    /// A worker ended and was reaped.
+    Exited {
+        /// Which.
+        pid: i32,
+        /// How.
+        exit: Exit,
+    },
+}
+
+/// How a worker's process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Exit {
+    /// It left by itself, with this status.
+    Status(i32),
+    /// A signal ended it.
+    Signal(i32),
+}

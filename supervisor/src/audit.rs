@@ -1,0 +1,93 @@
+//! The audit log: one JSON object a line, written before a call goes out and after it came back.
+//!
+//! A call whose record cannot be written is not made. Arguments and results are not in it, only their sizes: they may
+//! hold what must not be kept.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use lockhouse_policies::Place;
+use lockhouse_protocol::{CallId, ExecutionId, ServerName, ToolName};
+use serde_json::{Value, json};
+
+/// Why a record is missing.
+#[derive(Debug, thiserror::Error)]
+#[error("the audit log {path} cannot be written: {source}")]
+pub(crate) struct AuditError {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+/// One process's segment of the log.
+#[derive(Debug)]
+pub(crate) struct Audit {
+    path: PathBuf,
+    file: Mutex<File>,
+}
+
+/// What a call is known by in the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject<'a> {
+    pub(crate) execution: ExecutionId,
+    pub(crate) call: CallId,
+    pub(crate) server: &'a ServerName,
+    pub(crate) tool: &'a ToolName,
+}
+
+impl Audit {
+    /// Opens this process's segment in `directory`, which only its owner can read.
+    pub(crate) fn open(directory: &Path) -> Result<Self, AuditError> {
+        let day = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let day = day.split('T').next().unwrap_or_default().to_owned();
+        let path = directory.join(format!("{day}-{}.jsonl", std::process::id()));
+        let opened = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).and_then(|()| {
+            OpenOptions::new().create(true).append(true).mode(0o600).open(&path)
+        });
+        match opened {
+            Ok(file) => Ok(Self { path, file: Mutex::new(file) }),
+            Err(source) => Err(AuditError { path, source }),
+        }
+    }
+
+    /// Before a permitted call: which rule allowed it.
+    pub(crate) fn call(&self, subject: Subject<'_>, rule: &Place, argument_bytes: usize) -> Result<(), AuditError> {
+        let parts = json!({"rule": rule.to_string(), "argument_bytes": argument_bytes});
+        self.write("call", subject, parts)
+    }
+
+    /// A refused call.
+    pub(crate) fn denial(&self, subject: Subject<'_>, reason: &str) -> Result<(), AuditError> {
+        self.write("denial", subject, json!({"reason": reason}))
+    }
+
+    /// After a call.
+    pub(crate) fn outcome(
+        &self,
+        subject: Subject<'_>,
+        outcome: &str,
+        took: Duration,
+        result_bytes: usize,
+    ) -> Result<(), AuditError> {
+        let millis = took.as_micros() as f64 / 1000.0;
+        self.write("outcome", subject, json!({"outcome": outcome, "ms": millis, "result_bytes": result_bytes}))
+    }
+
+    fn write(&self, event: &str, subject: Subject<'_>, parts: Value) -> Result<(), AuditError> {
+        let mut record = json!({
+            "time": humantime::format_rfc3339_micros(SystemTime::now()).to_string(), "event": event,
+            "execution": subject.execution.to_string(), "call": subject.call.0,
+            "server": subject.server.as_str(), "tool": subject.tool.as_str(),
+        });
+        if let (Some(record), Value::Object(parts)) = (record.as_object_mut(), parts) {
+            record.extend(parts);
+        }
+        let line = format!("{record}\n");
+        // One write for a whole line: segments can be read while they grow.
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(line.as_bytes()).map_err(|source| AuditError { path: self.path.clone(), source })
+    }
+}

@@ -1,0 +1,141 @@
+//! What upstream servers offer, in the forms that code, the model and people read.
+//!
+//! Everything in a definition comes from an upstream server and is treated as hostile: sizes are bounded, names are
+//! checked, and what people see is one line without control characters.
+
+mod search;
+mod signature;
+
+use lockhouse_protocol::ToolName;
+use serde_json::{Map, Value, json};
+
+pub(crate) use search::rank;
+
+/// Tools of one server that are kept; the rest is dropped with a warning.
+pub(crate) const TOOLS_MAX: usize = 2_000;
+/// Characters of a description that are kept.
+const DESCRIPTION_CHARS_MAX: usize = 8_000;
+const SUMMARY_CHARS_MAX: usize = 160;
+
+/// One tool of an upstream server.
+#[derive(Clone, Debug)]
+pub(crate) struct Tool {
+    /// As the server names it.
+    pub(crate) name: ToolName,
+    /// As code names it: what no identifier may have becomes `_`.
+    pub(crate) identifier: String,
+    pub(crate) description: String,
+    /// The first sentence or line of the description.
+    pub(crate) summary: String,
+    pub(crate) input_schema: Value,
+    pub(crate) output_schema: Option<Value>,
+    /// In the schema's order, the required ones first.
+    pub(crate) parameters: Vec<String>,
+    pub(crate) required: usize,
+    /// Whether the server says that the tool changes nothing.
+    pub(crate) read_only: bool,
+    pub(crate) python: String,
+    pub(crate) typescript: String,
+}
+
+impl Tool {
+    /// Reads one entry of `tools/list`; `None` for one that cannot be called by any name.
+    pub(crate) fn from_json(raw: &Value) -> Option<Self> {
+        let name = ToolName::new(raw.get("name")?.as_str()?).ok()?;
+        let text = raw.get("description").and_then(Value::as_str).unwrap_or_default();
+        let description: String = text.chars().take(DESCRIPTION_CHARS_MAX).collect();
+        let input_schema = raw.get("inputSchema").cloned().unwrap_or_else(|| json!({"type": "object"}));
+        let (parameters, required) = parameters(&input_schema);
+        let identifier = identifier(name.as_str());
+        let output_schema = raw.get("outputSchema").cloned();
+        let shape = signature::Shape { identifier: &identifier, parameters: &parameters, required, schema: &input_schema };
+        Some(Self {
+            python: shape.python(),
+            typescript: shape.typescript(),
+            summary: summary(&description),
+            read_only: raw.pointer("/annotations/readOnlyHint").and_then(Value::as_bool).unwrap_or(false),
+            name,
+            identifier,
+            description,
+            input_schema,
+            output_schema,
+            parameters,
+            required,
+        })
+    }
+
+    /// As the in-code modules need it.
+    pub(crate) fn brief(&self) -> Value {
+        json!({
+            "name": self.name.as_str(), "identifier": self.identifier, "parameters": self.parameters,
+            "required": self.required, "summary": self.summary, "python": self.python, "typescript": self.typescript,
+        })
+    }
+
+    /// As a search shows it.
+    pub(crate) fn found(&self, server: &str) -> Value {
+        json!({
+            "server": server, "tool": self.name.as_str(), "identifier": self.identifier, "summary": self.summary,
+            "python": self.python, "typescript": self.typescript,
+        })
+    }
+
+    /// Everything.
+    pub(crate) fn full(&self, server: &str) -> Value {
+        let mut full = json!({
+            "server": server, "name": self.name.as_str(), "identifier": self.identifier,
+            "description": self.description, "python": self.python, "typescript": self.typescript,
+            "read_only": self.read_only, "inputSchema": self.input_schema,
+        });
+        if let Some(schema) = &self.output_schema {
+            full["outputSchema"] = schema.clone();
+        }
+        full
+    }
+}
+
+/// The names of the parameters, and how many of them are required.
+fn parameters(schema: &Value) -> (Vec<String>, usize) {
+    let empty = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
+    let (mut first, rest): (Vec<_>, Vec<_>) = properties.keys().cloned().partition(|name| is_required(name));
+    let count = first.len();
+    first.extend(rest);
+    (first, count)
+}
+
+/// A name that both languages accept.
+pub(crate) fn identifier(name: &str) -> String {
+    let mut identifier: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if identifier.starts_with(|c: char| c.is_ascii_digit()) {
+        identifier.insert(0, '_');
+    }
+    identifier
+}
+
+fn summary(description: &str) -> String {
+    let line = description.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let sentence = line.split_inclusive(". ").next().unwrap_or_default().trim_end();
+    sentence.chars().filter(|c| !c.is_control()).take(SUMMARY_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn required_parameters_come_first_and_keep_their_order() {
+        let schema = json!({"properties": {"note": {}, "b": {}, "a": {}}, "required": ["a", "b"]});
+        assert_eq!(parameters(&schema), (vec!["b".into(), "a".into(), "note".into()], 2));
+    }
+
+    #[test]
+    fn a_tool_without_a_usable_name_is_dropped() {
+        assert!(Tool::from_json(&json!({"name": "a b"})).is_none());
+        assert!(Tool::from_json(&json!({"inputSchema": {}})).is_none());
+        assert_eq!(Tool::from_json(&json!({"name": "list-issues/v2"})).map(|tool| tool.identifier), Some("list_issues_v2".into()));
+    }
+}

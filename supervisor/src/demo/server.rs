@@ -1,0 +1,82 @@
+//! The demonstration's upstream server: a shop's back office, spoken to over standard input and output.
+//!
+//! It lets people try everything without a server of their own: lists that are too large for a
+//! context, searches, a change that is harmless and one that a policy should ask about.
+
+mod answers;
+mod arguments;
+mod tools;
+
+use std::sync::{Mutex, PoisonError};
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, ServerInitializeError};
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+
+use super::data::Shop;
+
+struct BackOffice {
+    tools: Vec<Tool>,
+    /// Changes are kept here and nowhere else: the next start begins afresh.
+    shop: Mutex<Shop>,
+}
+
+impl ServerHandler for BackOffice {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("lockhouse-demo", env!("CARGO_PKG_VERSION")))
+            .with_instructions(
+                "The back office of an invented shop: customers, orders and support tickets of 2026.",
+            )
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = self.tools.iter().find(|tool| tool.name == request.name) else {
+            return Err(ErrorData::invalid_params(format!("unknown tool {}", request.name), None));
+        };
+        let arguments = match arguments::checked(tool, request.arguments.unwrap_or_default()) {
+            Ok(arguments) => arguments,
+            Err(error) => return Ok(failure(&error).into()),
+        };
+        let mut shop = self.shop.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = match answers::answer(&mut shop, &tool.name, &arguments) {
+            Ok(answer) => CallToolResult::structured(answer),
+            Err(refusal) => failure(&refusal),
+        };
+        Ok(result.into())
+    }
+}
+
+/// A failure that the model can read and act on.
+fn failure(error: &dyn std::error::Error) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(error.to_string())])
+}
+
+/// Serves the demonstration until the other side closes the connection.
+pub(crate) async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+    let back_office = BackOffice { tools: tools::list(), shop: Mutex::new(Shop::stocked()) };
+    match back_office.serve(rmcp::transport::stdio_pipes()).await {
+        Ok(running) => {
+            running.waiting().await?;
+            Ok(())
+        }
+        // Whoever leaves before the handshake has done nothing wrong.
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,141 @@
+//! Lines of JSON to and from a child process, with a limit that ends in an error and never in a hang.
+//!
+//! Results are passed on raw: the typed union of results would drop unknown fields and can be led astray by an
+//! upstream's choice of keys.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rmcp::RoleClient;
+use rmcp::model::{CustomResult, ErrorData, RequestId, ServerResult};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::Mutex;
+
+/// What is kept of a line over the limit, at each end: enough to find whose answer it is.
+const KEEP_BYTES: usize = 256;
+
+/// Marks an error as ours, so that the caller can tell it from the upstream's own.
+pub(super) const TOO_LARGE: &str = "lockhouse: result too large";
+
+/// Whether results pass on raw: off during the handshake, whose results rmcp needs typed.
+pub(super) type RawResults = Arc<AtomicBool>;
+
+/// A child's standard streams.
+pub(super) struct LineTransport {
+    read: BufReader<ChildStdout>,
+    // These survive the cancellation of `receive`, which rmcp polls inside a `select!`.
+    line: Vec<u8>,
+    tail: Vec<u8>,
+    over_limit: bool,
+    line_bytes_max: usize,
+    write: Arc<Mutex<Option<ChildStdin>>>,
+    raw: RawResults,
+}
+
+impl LineTransport {
+    /// Takes the streams over.
+    pub(super) fn new(stdout: ChildStdout, stdin: ChildStdin, line_bytes_max: usize, raw: RawResults) -> Self {
+        Self {
+            read: BufReader::with_capacity(64 * 1024, stdout),
+            line: Vec::new(),
+            tail: Vec::new(),
+            over_limit: false,
+            line_bytes_max,
+            write: Arc::new(Mutex::new(Some(stdin))),
+            raw,
+        }
+    }
+
+    /// Adds a piece of the current line, keeping only its ends once it is too long.
+    fn keep(&mut self, piece: &[u8]) {
+        if !self.over_limit && self.line.len() + piece.len() > self.line_bytes_max {
+            self.over_limit = true;
+            let room = KEEP_BYTES.saturating_sub(self.line.len()).min(piece.len());
+            self.line.extend_from_slice(&piece[..room]);
+            self.line.truncate(KEEP_BYTES);
+        }
+        if self.over_limit {
+            self.tail.extend_from_slice(&piece[piece.len().saturating_sub(KEEP_BYTES)..]);
+            self.tail.drain(..self.tail.len().saturating_sub(KEEP_BYTES));
+        } else {
+            self.line.extend_from_slice(piece);
+        }
+    }
+
+    /// The whole line as a message: `None` to close, `Some(None)` to skip it.
+    fn message(&mut self) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
+        let line = std::mem::take(&mut self.line);
+        if std::mem::take(&mut self.over_limit) {
+            let tail = std::mem::take(&mut self.tail);
+            // Without an id nobody can be told, and someone would wait for ever: close instead.
+            let id = id_in(&line).or_else(|| id_in(&tail))?;
+            let error = ErrorData::internal_error(TOO_LARGE, None);
+            return Some(Some(RxJsonRpcMessage::<RoleClient>::error(error, Some(id))));
+        }
+        let Ok(mut value) = serde_json::from_slice::<Value>(&line) else { return Some(None) };
+        if self.raw.load(Ordering::Acquire) && value.get("method").is_none() {
+            let id = value.get("id").cloned().and_then(|id| serde_json::from_value::<RequestId>(id).ok());
+            if let (Some(id), Some(result)) = (id, value.get_mut("result").map(Value::take)) {
+                let result = ServerResult::CustomResult(CustomResult(result));
+                return Some(Some(RxJsonRpcMessage::<RoleClient>::response(result, id)));
+            }
+        }
+        Some(serde_json::from_value(value).ok())
+    }
+}
+
+impl Transport<RoleClient> for LineTransport {
+    type Error = std::io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let write = self.write.clone();
+        async move {
+            let mut line = serde_json::to_vec(&item)?;
+            line.push(b'\n');
+            let mut write = write.lock().await;
+            let stdin = write.as_mut().ok_or(std::io::ErrorKind::NotConnected)?;
+            stdin.write_all(&line).await?;
+            stdin.flush().await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            // Nothing between these two awaits: what was read is kept before anything can be cancelled.
+            let available = self.read.fill_buf().await.ok()?;
+            if available.is_empty() {
+                return None;
+            }
+            let end = available.iter().position(|byte| *byte == b'\n').map(|index| index + 1);
+            let piece = available[..end.unwrap_or(available.len())].to_vec();
+            self.read.consume(piece.len());
+            self.keep(&piece);
+            if end.is_some()
+                && let Some(message) = self.message()?
+            {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.write.lock().await.take();
+        Ok(())
+    }
+}
+
+/// The last `"id": N` in a piece of JSON.
+fn id_in(piece: &[u8]) -> Option<RequestId> {
+    let text = String::from_utf8_lossy(piece);
+    let at = text.rfind("\"id\":")?;
+    let rest = text[at + "\"id\":".len()..].trim_start();
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok().map(RequestId::Number)
+}

@@ -1,0 +1,138 @@
+//! An MCP server over standard input and output whose tools misbehave on request.
+//!
+//! Its flags choose how it misbehaves before any tool is called:
+//! `--fail-start`, `--hang-start`, `--legacy-only`, `--crash-on-discover`, `--one-era`.
+
+#[path = "../fixture/tools.rs"]
+mod tools;
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, DiscoverRequestMethod, DiscoverResult, ErrorCode,
+    Implementation, InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{RequestContext, ServerInitializeError};
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use tokio::io::AsyncReadExt as _;
+
+/// How the server treats an AI client that asks which protocol it speaks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Discover {
+    Answer,
+    /// As servers older than `server/discover` do.
+    MethodNotFound,
+    /// As some servers do that read the first message as `initialize`.
+    Crash,
+    /// As some servers do that settle on an era at the first message: the error that
+    /// answers `server/discover` is followed by a refusal of `initialize`.
+    ThenRefuseInitialize,
+}
+
+struct Fixture {
+    discover: Discover,
+    discovered: AtomicBool,
+    calls: tools::Calls,
+}
+
+impl ServerHandler for Fixture {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("fixture", env!("CARGO_PKG_VERSION")))
+    }
+
+    async fn discover(&self, _context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        self.discovered.store(true, Ordering::Relaxed);
+        match self.discover {
+            Discover::Answer => Ok(DiscoverResult::from_server_info(
+                self.supported_protocol_versions().into_owned(),
+                self.get_info(),
+            )),
+            Discover::Crash => std::process::exit(70),
+            Discover::MethodNotFound | Discover::ThenRefuseInitialize => {
+                Err(ErrorData::method_not_found::<DiscoverRequestMethod>())
+            }
+        }
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        if self.discover == Discover::ThenRefuseInitialize && self.discovered.load(Ordering::Relaxed) {
+            let message = "this connection has left the era of initialize";
+            return Err(ErrorData::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, message, None));
+        }
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::list()))
+    }
+
+    /// Each call runs in a task of its own, so a slow one holds up no other.
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        self.calls.record(&request.name);
+        let arguments = request.arguments.unwrap_or_default();
+        match tools::call(&request.name, &arguments, &self.calls, &context).await {
+            Some(result) => Ok(result.into()),
+            None => Err(ErrorData::invalid_params(format!("unknown tool {}", request.name), None)),
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let mut discover = Discover::Answer;
+    for flag in std::env::args().skip(1) {
+        match flag.as_str() {
+            "--fail-start" => {
+                eprintln!("fixture-server: told to fail at start");
+                return ExitCode::from(3);
+            }
+            "--hang-start" => return hang().await,
+            "--legacy-only" => discover = Discover::MethodNotFound,
+            "--crash-on-discover" => discover = Discover::Crash,
+            "--one-era" => discover = Discover::ThenRefuseInitialize,
+            _ => {
+                eprintln!("fixture-server: unknown flag {flag}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    let fixture = Fixture { discover, discovered: AtomicBool::new(false), calls: tools::Calls::default() };
+    match fixture.serve(rmcp::transport::stdio_pipes()).await {
+        Ok(running) => match running.waiting().await {
+            Ok(_) => ExitCode::SUCCESS,
+            Err(error) => fail(&error),
+        },
+        // A client that leaves before the handshake has done nothing wrong.
+        Err(ServerInitializeError::ConnectionClosed(_)) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+/// Reads everything and answers nothing, until the client closes the connection.
+async fn hang() -> ExitCode {
+    let mut stdin = tokio::io::stdin();
+    let mut discarded = [0; 4096];
+    while matches!(stdin.read(&mut discarded).await, Ok(1..)) {}
+    ExitCode::SUCCESS
+}
+
+fn fail(error: &dyn std::error::Error) -> ExitCode {
+    eprintln!("fixture-server: {error}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,88 @@
+"""The tools as async functions: `from mcp_tools.aio import github`, then `await github.list_issues(...)`.
+
+Calls that start in one turn of the event loop leave in one write. Replies are matched by number, whichever loop or
+thread happens to read them.
+"""
+
+import asyncio as _asyncio
+import sys as _sys
+import threading as _threading
+import weakref as _weakref
+
+import _lockhouse
+from lockhouse_calls import read as _read
+from lockhouse_servers import server_attribute as _server_attribute
+from lockhouse_streams import flush as _flush_output
+from lockhouse_values import from_envelope as _from_envelope
+
+__path__ = []
+_sys.modules["mcp_tools"].aio = _sys.modules[__name__]
+
+_lock = _threading.Lock()
+_waiting = {}
+_listening = _weakref.WeakSet()
+_flushing = _weakref.WeakSet()
+
+
+def __getattr__(name):
+    return _server_attribute(__name__, name)
+
+
+async def call_tool(server, tool=None, arguments=None, /, **named):
+    """Calls a tool by name, as `mcp_tools.call_tool` does."""
+    from lockhouse_calls import arguments_of
+    from mcp_tools import _named
+
+    if tool is not None and not isinstance(tool, str):
+        tool, arguments = None, tool
+    server, tool = _named(server, tool)
+    return await call(server, tool, arguments_of(server, tool, (), (), {**(arguments or {}), **named}))
+
+
+async def call(server, tool, arguments):
+    """`tools/call`; `arguments` is JSON."""
+    _flush_output()
+    loop = _asyncio.get_running_loop()
+    if loop not in _listening:
+        loop.add_reader(_lockhouse.fileno(), _deliver)
+        loop.add_reader(_lockhouse.wake_fileno(), _deliver)
+        _listening.add(loop)
+    with _lock:  # Else another thread could read the reply before it is waited for.
+        number = _lockhouse.start_call(server, tool, arguments)
+        if number > 0:
+            future = _waiting[number] = loop.create_future()
+    if number <= 0:  # A name that cannot be one: answered at once.
+        return _read(_from_envelope, _lockhouse.call(server, tool, arguments), server, tool)
+    if loop not in _flushing:
+        _flushing.add(loop)
+        loop.call_soon(_flush_calls, loop)
+    try:
+        reply = await future
+    finally:
+        with _lock:
+            _waiting.pop(number, None)
+    return _read(_from_envelope, reply, server, tool)
+
+
+def _flush_calls(loop):
+    _flushing.discard(loop)
+    _lockhouse.flush()
+
+
+def _deliver():
+    here = _asyncio.get_running_loop()
+    with _lock:
+        replies = [(_waiting.pop(number, None), (done, payload)) for number, done, payload in _lockhouse.drain()]
+    for future, reply in replies:
+        if future is None:
+            continue
+        loop = future.get_loop()
+        if loop is here:
+            _settle(future, reply)
+        elif not loop.is_closed():
+            loop.call_soon_threadsafe(_settle, future, reply)
+
+
+def _settle(future, reply):
+    if not future.done():
+        future.set_result(reply)

@@ -1,0 +1,108 @@
+"""Requests to the supervisor: one question, one answer or a ToolError."""
+
+import keyword
+import re
+import threading
+
+import _lockhouse
+from lockhouse_streams import flush
+from lockhouse_values import from_envelope, parse, to_json
+
+
+class ToolError(Exception):
+    """A tool call, or a question about tools, that failed. `code` is for programs, `str()` for people."""
+
+    def __init__(self, code, message, server=None, tool=None, retryable=False):
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.server = server
+        self.tool = tool
+        self.retryable = retryable
+
+    def __str__(self):
+        return str(self.message)
+
+    def __reduce__(self):
+        return ToolError, (self.code, self.message, self.server, self.tool, self.retryable)
+
+
+ToolError.__module__ = "mcp_tools"
+
+_servers = []
+_tools = {}
+_listing = threading.Lock()
+
+
+def begin(servers):
+    """A new execution, which may know these servers."""
+    _servers[:] = servers
+    _tools.clear()
+
+
+def ask(request, *arguments):
+    """The parsed answer to one of the native requests that list or describe."""
+    flush()
+    return read(parse, request(*arguments))
+
+
+def call(server, tool, arguments):
+    """`tools/call`, waiting for its answer; `arguments` is JSON."""
+    flush()
+    return read(from_envelope, _lockhouse.call(server, tool, arguments), server, tool)
+
+
+def read(parsed, reply, server=None, tool=None):
+    """The value of a native reply."""
+    done, payload = reply
+    if not done:
+        raise ToolError(*payload)
+    try:
+        return parsed(payload)
+    except (ValueError, RecursionError) as error:  # An integer of 5,000 digits; a depth of 5,000.
+        raise ToolError("tool_failed", f"the answer cannot be read: {error}", server, tool) from None
+
+
+def tools_of(server):
+    """The permitted tools of a server by identifier; asked once per execution."""
+    with _listing:
+        if server not in _tools:
+            rows = ask(_lockhouse.list_tools, server)
+            _tools[server] = {row["identifier"]: row for row in rows}
+        return _tools[server]
+
+
+def known_servers():
+    """The names of the servers that this execution may know."""
+    return list(_servers)
+
+
+def server_named(name):
+    """The server of that name, else the one whose name is written so in Python; None if there is neither."""
+    if name in _servers:
+        return name
+    return next((server for server in _servers if identifier(server) == name), None)
+
+
+def identifier(name):
+    """A name as Python can write it."""
+    name = re.sub(r"\W", "_", name)
+    return f"_{name}" if name[:1].isdigit() else f"{name}_" if keyword.iskeyword(name) else name
+
+
+def arguments_of(server, tool, parameters, positional, named):
+    """JSON of a call's arguments: an object, or an array if the supervisor is to name them."""
+    if positional and not named:
+        return to_json(positional, strict=True)
+    if named and parameters:
+        written = {identifier(parameter): parameter for parameter in parameters}
+        named = {name if name in parameters else written.get(name, name): value for name, value in named.items()}
+    if len(positional) > len(parameters):
+        listed = ", ".join(parameters) or "none"
+        message = f"{tool} takes {len(parameters)} positional arguments but {len(positional)} were given: {listed}"
+        raise ToolError("invalid_arguments", message, server, tool)
+    for parameter, value in zip(parameters, positional):
+        if parameter in named:
+            raise ToolError("invalid_arguments", f"{tool} got {parameter} twice", server, tool)
+        named[parameter] = value
+    return to_json(named, strict=True)

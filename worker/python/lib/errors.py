@@ -1,0 +1,217 @@
+"""What people read when their code fails: the frames of their own code, in Python's words, and what to do instead."""
+
+import builtins
+import difflib
+import errno
+import io
+import itertools
+import linecache
+import sys
+import traceback
+
+from lockhouse_calls import ToolError, identifier, known_servers
+from lockhouse_sealed import FILES, PREFIX
+from lockhouse_values import Text
+
+FILENAME = "<code>"
+MAX_MESSAGE = 2_000
+MAX_TRACEBACK = 4_096
+MAX_CHAIN = 4
+_COLLAPSE = 3
+
+_lines = []
+
+
+class ExecutionInterrupted(KeyboardInterrupt):
+    """The supervisor's soft interrupt. Asyncio lets only a KeyboardInterrupt through."""
+
+
+class CpuLimitReached(KeyboardInterrupt):
+    """SIGXCPU."""
+
+
+def set_source(code):
+    """The lines that tracebacks show, ours and those that the code prints itself."""
+    _lines[:] = io.StringIO(code, newline=None)
+    linecache.cache[FILENAME] = (len(code), None, list(_lines), FILENAME)
+
+
+def report(error, awaiting=None):
+    """The parts of a failure, each bounded. `awaiting` is the main coroutine, if there is one."""
+    frames = _frames(error.__traceback__) or _awaited(awaiting)
+    line, column = _place(*frames[-1]) if frames else (None, None)
+    if _is_in_source(error) and not frames:
+        line, column = error.lineno, error.offset
+    message = _message(error)
+    return {
+        "kind": type(error).__name__,
+        "code": _clean(error.code, 100) if isinstance(error, ToolError) else None,
+        "message": message,
+        "line": line,
+        "column": column,
+        "traceback": _bounded(_chain(error, frames)),
+        "hint": _hint(error, message),
+    }
+
+
+def text(error):
+    """The traceback alone."""
+    return _bounded(_chain(error, _frames(error.__traceback__)))
+
+
+def _frames(trace):
+    """(code, line, instruction) of the code's own frames, outermost first."""
+    frames = []
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == FILENAME:
+            frames.append((trace.tb_frame.f_code, trace.tb_lineno, trace.tb_lasti))
+        trace = trace.tb_next
+    return frames
+
+
+def _awaited(coroutine):
+    """The same of a coroutine that waits: it has no frame on the stack when the event loop is interrupted."""
+    frames = []
+    while getattr(coroutine, "cr_frame", None) is not None:
+        frame = coroutine.cr_frame
+        if frame.f_code.co_filename == FILENAME:
+            frames.append((frame.f_code, frame.f_lineno, frame.f_lasti))
+        coroutine = coroutine.cr_await
+    return frames
+
+
+def _place(code, line, instruction):
+    if hasattr(code, "co_positions") and instruction >= 0:  # From 3.11 on.
+        start, _, offset, _ = next(itertools.islice(code.co_positions(), instruction // 2, None), (None,) * 4)
+        if start == line and offset is not None and line <= len(_lines):
+            return line, len(_lines[line - 1].encode()[:offset].decode(errors="replace")) + 1
+    return line, None
+
+
+def _chain(error, frames):
+    parts, seen = [], set()
+    link = None
+    while error is not None and len(parts) < MAX_CHAIN and id(error) not in seen:
+        seen.add(id(error))
+        parts.append(_one(error, frames) + (f"\n\n{link}\n\n" if link else ""))
+        if error.__cause__ is not None:
+            error, link = error.__cause__, "The above exception was the direct cause of the following exception:"
+        elif error.__context__ is not None and not error.__suppress_context__:
+            error, link = error.__context__, "During handling of the above exception, another exception occurred:"
+        else:
+            break
+        frames = _frames(error.__traceback__)
+    return "".join(reversed(parts))
+
+
+def _one(error, frames):
+    lines = ["Traceback (most recent call last):"] if frames else []
+    for (code, line), group in itertools.groupby((code, line) for code, line, _ in frames):
+        source = _lines[line - 1].strip() if line and line <= len(_lines) else ""
+        entry = f'  File "{FILENAME}", line {line}, in {code.co_name}' + (f"\n    {source}" if source else "")
+        times = sum(1 for _ in group)
+        lines.extend([entry] * min(times, _COLLAPSE))
+        if times > _COLLAPSE:
+            lines.append(f"  [Previous line repeated {times - _COLLAPSE} more times]")
+    if _is_in_source(error):
+        source = error.text or ""
+        lines.append(f'  File "{FILENAME}", line {error.lineno}')
+        if source.strip() and error.offset:
+            caret = max(error.offset - 1 - (len(source) - len(source.lstrip())), 0)
+            lines.append(f"    {source.strip()}\n    {' ' * caret}^")
+    kind = type(error)
+    module = "" if kind.__module__ in ("builtins", "__main__", __name__) else f"{kind.__module__}."
+    message = _clean(_message(error), MAX_MESSAGE // 2)
+    lines.append(f"{module}{kind.__qualname__}" + (f": {message}" if message else ""))
+    for note in getattr(error, "__notes__", None) or ():
+        lines.append(_clean(note, 200))
+    for inner in getattr(error, "exceptions", ())[:10] if isinstance(error, _GROUP) else ():
+        lines.append(f"  + {type(inner).__qualname__}: {_clean(_message(inner), 200)}")
+    return "\n".join(lines)
+
+
+_GROUP = getattr(builtins, "BaseExceptionGroup", ())  # From 3.11 on.
+
+
+def _is_in_source(error):
+    return isinstance(error, SyntaxError) and error.filename == FILENAME
+
+
+def _message(error):
+    if isinstance(error, ExecutionInterrupted):
+        return "the execution was interrupted: its time is up or it was cancelled"
+    if isinstance(error, CpuLimitReached):
+        return "the execution used up its CPU time"
+    if isinstance(error, MemoryError) and not error.args:
+        return "the execution used up its memory"
+    if isinstance(error, SystemExit):
+        return f"the code called exit({_clean(error.code, 200)})"
+    message = _clean(error.msg if _is_in_source(error) else error, MAX_MESSAGE)
+    if isinstance(error, PermissionError) and error.errno == errno.EPERM and PREFIX not in message:
+        return f"{message} ({FILES})"
+    return message
+
+
+def _clean(value, limit):
+    """str() of anything, bounded, valid UTF-8."""
+    try:
+        whole = str(value)
+        cut = whole if len(whole) <= limit else f"{whole[:limit]}… ({len(whole)} characters)"
+        return cut.encode("utf-8", "backslashreplace").decode()
+    except Exception as error:
+        return f"<{type(value).__name__} whose str() raises {type(error).__name__}>"
+
+
+def _bounded(whole):
+    whole = _clean(whole, 1 << 20)
+    if len(whole) <= MAX_TRACEBACK:
+        return whole
+    start, end = whole[:MAX_TRACEBACK // 3], whole[-MAX_TRACEBACK // 2:]
+    return f"{start.rpartition(chr(10))[0]}\n  … left out …\n{end.partition(chr(10))[2] or end}"
+
+
+def _hint(error, message):
+    if isinstance(error, SyntaxError) and "'return' outside function" in message:
+        return "the last expression is the result; no return is needed"
+    if isinstance(error, RuntimeError) and "cannot be called from a running event loop" in message:
+        return "top-level await works here: write `await main()` instead of asyncio.run(main())"
+    if isinstance(error, NameError):
+        return _hint_for_name(getattr(error, "name", None))
+    if isinstance(error, AttributeError) and isinstance(getattr(error, "obj", None), Text):
+        return "the tool answered text; if it is JSON, .json() gives its value"
+    if isinstance(error, LookupError) and "unknown encoding" in message:
+        return "only the common encodings are loaded in a sealed worker"
+    if isinstance(error, MemoryError):
+        return "work on smaller pieces, or let the tool filter"
+    if isinstance(error, ToolError) and error.retryable:
+        return "the same call may succeed later"
+    return None
+
+
+def _hint_for_name(name):
+    for server in known_servers():
+        if name in (server, identifier(server)):
+            return f"write `import mcp_tools.{identifier(server)} as {identifier(server)}` first"
+    if name in sys.modules["mcp_tools"].__all__:
+        return f"write `from mcp_tools import {name}` first"
+    if name in sys.modules and "." not in name:
+        return f"write `import {name}` first"
+    near = difflib.get_close_matches(str(name), list(vars(sys.modules["__main__"])), 1)
+    return f"did you mean {near[0]}?" if near else None
+
+
+def hide_own_frames():
+    """Tracebacks that the code prints itself show no frame of ours either."""
+    for name in ("walk_tb", "_walk_tb_with_full_positions"):
+        original = getattr(traceback, name, None)
+        if original is not None:
+            setattr(traceback, name, _without_ours(original))
+
+
+def _without_ours(walk):
+    def walk_tb(trace):
+        for item in walk(trace):
+            if not str(item[0].f_globals.get("__name__")).startswith(("lockhouse_", "mcp_tools")):
+                yield item
+
+    return walk_tb

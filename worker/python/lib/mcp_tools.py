@@ -1,0 +1,94 @@
+"""The MCP servers' tools, as Python.
+
+    from mcp_tools import search_tools
+    from mcp_tools.github import list_issues
+"""
+
+import _lockhouse
+from lockhouse_calls import ToolError, ask, call, identifier, known_servers, server_named
+from lockhouse_calls import arguments_of as _arguments_of
+from lockhouse_servers import server_attribute as _server_attribute
+from lockhouse_values import Blob, Text
+
+__path__ = []
+__all__ = ["Blob", "Text", "ToolError", "call_tool", "describe", "list_servers", "search_tools"]
+
+
+def __getattr__(name):
+    return _server_attribute(__name__, name)
+
+
+def list_servers():
+    """The MCP servers this code may use, with their state and number of tools."""
+    return ask(_lockhouse.list_servers)
+
+
+def search_tools(query, limit=10):
+    """Permitted tools that match, best first, each with its signature."""
+    return ask(_lockhouse.search, str(query), int(limit))
+
+
+def describe(server, tool=None):
+    """One tool in full: describe("github", "list_issues"), describe("github.list_issues") or describe(list_issues)."""
+    return ask(_lockhouse.describe, *_named(server, tool))
+
+
+def call_tool(server, tool=None, arguments=None, /, **named):
+    """Calls a tool by name: call_tool("github", "list_issues", {...}) or call_tool("github.list_issues", owner="acme")."""
+    if tool is not None and not isinstance(tool, str):
+        tool, arguments = None, tool
+    server, tool = _named(server, tool)
+    if isinstance(arguments, (list, tuple)):
+        return call(server, tool, _arguments_of(server, tool, (), arguments, named))
+    return call(server, tool, _arguments_of(server, tool, (), (), {**(arguments or {}), **named}))
+
+
+def _named(server, tool):
+    """Server and tool of any of the ways to write them."""
+    if tool is None:
+        server, tool = getattr(server, "tool", None) or _split(str(server))
+    return server_named(server) or server, tool
+
+
+def _split(name):
+    if name.startswith("mcp__"):
+        rest = name[5:]
+        for server in sorted(known_servers(), key=len, reverse=True):
+            for written in (server, identifier(server)):
+                if rest.startswith(f"{written}__"):
+                    return server, rest[len(written) + 2:]
+        server, found, tool = rest.partition("__")
+    else:
+        server, found, tool = name.partition(".")
+    if not found:
+        raise ToolError("unknown_tool", f"{name!r} names no tool; write 'server.tool', as in 'github.list_issues'")
+    return server, tool
+
+
+# The same under the names that the tools people come from teach.
+
+def call_mcp_tool(name, arguments=None, /, **named):
+    """Calls a tool by name: call_mcp_tool("mcp__github__list_issues", {...})."""
+    return call_tool(name, None, arguments, **named)
+
+
+def discover_mcp_tools(options=None, *, search=None):
+    """Permitted tools that match any of the words: discover_mcp_tools(search=["issues"]). Without words: all."""
+    if isinstance(options, dict):
+        options = options.get("search")
+    words = search or options or ()
+    if words:
+        rows = search_tools(words if isinstance(words, str) else " ".join(map(str, words)), 50)
+    else:
+        rows = [{"server": server, "tool": row["name"], **row}
+                for server in known_servers() for row in ask(_lockhouse.list_tools, server)]
+    return [{**row, "name": f"mcp__{row['server']}__{row['tool']}", "description": row.get("summary")} for row in rows]
+
+
+def get_tool_schema(name):
+    """Name, description and JSON schema of a tool: get_tool_schema("mcp__github__list_issues")."""
+    tool = describe(name)
+    return {**tool, "name": f"mcp__{tool['server']}__{tool['name']}", "parameters": tool.get("inputSchema")}
+
+
+callMCPTool, discoverMCPTools, getToolSchema = call_mcp_tool, discover_mcp_tools, get_tool_schema

@@ -1,0 +1,124 @@
+"""What code may import: everything is loaded here, for a sealed worker can open no file. Each MB costs every fork."""
+
+import gc
+import importlib
+import io
+import os
+import sys
+
+# Required of any CPython; the lazily imported parts of a module stand beside it.
+_MODULES = """
+json re math cmath datetime _strptime time calendar collections collections.abc itertools functools operator statistics
+decimal fractions numbers random string textwrap csv io base64 binascii hashlib hmac uuid secrets html html.parser
+html.entities urllib.parse unicodedata stringprep xml.etree.ElementTree xml.dom.minidom xml.dom.expatbuilder xml.sax.saxutils
+zoneinfo difflib heapq bisect enum dataclasses typing types abc contextlib contextvars copy copyreg pprint reprlib
+asyncio concurrent.futures concurrent.futures.thread threading queue weakref array struct graphlib ipaddress
+locale keyword token tokenize ast inspect dis traceback linecache warnings logging shlex fnmatch glob pathlib os os.path sys
+signal tempfile shutil subprocess socket selectors configparser argparse getopt zlib gzip zipfile pickle codecs timeit
+platform errno stat gc atexit builtins importlib importlib.util sched
+"""
+# A distribution or a version may lack these.
+_OPTIONAL = "bz2 lzma tomllib string.templatelib annotationlib _ast_unparse _pylong compression.zstd"
+_ENCODINGS = """
+utf_8 utf_8_sig utf_16 utf_16_le utf_16_be utf_32 utf_32_le utf_32_be utf_7 ascii latin_1 iso8859_1 iso8859_2 iso8859_15
+cp1250 cp1251 cp1252 cp437 cp850 mac_roman idna punycode unicode_escape raw_unicode_escape charmap
+base64_codec hex_codec rot_13 quopri_codec zlib_codec bz2_codec
+"""
+# Parts of well-known packages that load at their first use.
+_FIRST_USES = {
+    "numpy": "import numpy as n, numpy.random, numpy.linalg, numpy.fft\nstr(n.arange(3.0)); n.linalg.inv(n.eye(2))",
+    "pandas": """
+import io, pandas as p
+f = p.read_csv(io.StringIO('a,b,t\\n1,x,2020-01-01\\n2,y,2020-01-02'), parse_dates=['t'])
+str(f); f.describe(); f.groupby('b').agg({'a': 'sum'}); f.merge(f, on='a'); f.pivot_table(index='b', values='a')
+f.to_csv(); f.to_json(); f.to_dict(orient='records'); f.set_index('t').resample('D').sum(numeric_only=True); f.dtypes
+p.to_datetime(['2020-01-01']).tz_localize('UTC').tz_convert('Europe/Berlin'); f.info(buf=io.StringIO())
+""",
+}
+
+
+def preload(extra):
+    """Loads all that code may import, then what the administrator named; raises ImportError if one of those fails."""
+    blocked = "ssl" not in sys.modules
+    if blocked:  # asyncio works without it; OpenSSL's half would cost a megabyte for a network that is not there.
+        sys.modules["ssl"] = None
+    try:
+        for name in _MODULES.split():
+            importlib.import_module(name)
+    finally:
+        if blocked:
+            del sys.modules["ssl"]
+    for name in [*_OPTIONAL.split(), *(f"encodings.{name}" for name in _ENCODINGS.split())]:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            pass
+    "x".encode("idna")
+    for name in extra:
+        _load_extra(name)
+    _keep_zones()
+
+
+def _load_extra(name):
+    try:
+        importlib.import_module(name)
+    except BaseException as error:  # Whatever a package raises, SystemExit included, must name the package.
+        raise ImportError(f"[python] preload: {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+    for package, code in _FIRST_USES.items():
+        if package in sys.modules and package == name.partition(".")[0] or package == "numpy" in sys.modules:
+            try:
+                exec(code, {})
+            except Exception:
+                pass  # Only a warm-up: the package itself is there.
+
+
+def _keep_zones():
+    """All time zones as raw files in memory, each content once: about 0.5 MB. ZoneInfo parses them at their first use."""
+    import zoneinfo
+    from zoneinfo import _common
+
+    zones = _read_zones(next(filter(os.path.isdir, [*zoneinfo.TZPATH, _tzdata_folder()]), None))
+
+    def load_tzdata(key):
+        if key not in zones:
+            raise zoneinfo.ZoneInfoNotFoundError(f"No time zone found with key {key}")
+        return io.BytesIO(zones[key])
+
+    def available_timezones():
+        """The keys of all time zones."""
+        return set(zones)
+
+    if zones:
+        _common.load_tzdata = load_tzdata
+        zoneinfo.reset_tzpath(to=())
+        zoneinfo.available_timezones = available_timezones
+    zoneinfo.ZoneInfo("UTC") if "UTC" in zones else None
+
+
+def _tzdata_folder():
+    spec = importlib.util.find_spec("tzdata")
+    return os.path.join(spec.submodule_search_locations[0], "zoneinfo") if spec else ""
+
+
+def _read_zones(folder):
+    zones, contents = {}, {}
+    pending = [(folder, "")] if folder else []
+    while pending:
+        path, prefix = pending.pop()
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    if entry.name not in ("posix", "right"):
+                        pending.append((entry.path, f"{prefix}{entry.name}/"))
+                elif "." not in entry.name and entry.name[0].isupper():
+                    with open(entry.path, "rb", buffering=0) as file:
+                        content = file.read()
+                    if content[:4] == b"TZif":
+                        zones[sys.intern(prefix + entry.name)] = contents.setdefault(content, content)
+    return zones
+
+
+def settle():
+    """Nothing of all this will be freed: keep the collector from touching its pages."""
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,167 @@
+"""The engine's entry points, in the order of a worker's life: preload, after_fork, warm, run."""
+
+import ast
+import asyncio
+import builtins
+import random
+import signal
+import sys
+import threading
+from types import CoroutineType, ModuleType
+
+import lockhouse_errors as errors
+import lockhouse_preload
+import lockhouse_sealed
+import lockhouse_servers
+import lockhouse_streams
+from lockhouse_values import to_json
+
+_RESULT = "<result>"  # No name that code could write.
+_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_RESERVE_BYTES = 2 * 1024 * 1024
+_TRIVIAL = """
+import json, asyncio
+from mcp_tools import ToolError
+def total(rows): return sum(row["n"] for row in rows)
+rows = [{"n": n, "text": f"{n}", "even": n % 2 == 0} for n in range(10)]
+print("", end="")
+await asyncio.sleep(0)
+json.loads(json.dumps(rows)), total(rows), 1.5, None
+"""
+
+_recursion_limit = sys.getrecursionlimit()
+_set_recursion_limit = sys.setrecursionlimit
+
+
+class _Execution:
+    """What the one execution of a process holds."""
+
+    interruptible = False
+    loop = None
+    coroutine = None
+    reserve = None
+    first_main = None
+
+
+def preload(extra):
+    """In the zygote: loads everything, and gives interpreter and version. ImportError if one of `extra` is not there."""
+    lockhouse_preload.preload(extra)
+    errors.hide_own_frames()
+    lockhouse_sealed.seal()
+    threading.excepthook = _thread_failed
+    # Untouched pages: address space that a failing allocation of the code cannot take.
+    _Execution.reserve = bytearray(_RESERVE_BYTES)
+    _Execution.first_main = sys.modules["__main__"]
+    lockhouse_preload.settle()
+    name = {"cpython": "CPython", "pypy": "PyPy"}.get(sys.implementation.name, sys.implementation.name)
+    return f"{name} {'.'.join(map(str, sys.version_info[:3]))}"
+
+
+def after_fork():
+    """In the worker, before the seal: randomness, streams and interrupts of its own."""
+    random.seed()
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
+    lockhouse_streams.install()
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGXCPU, _interrupt)
+
+
+def _interrupt(number, frame):
+    if _Execution.interruptible:
+        raise errors.CpuLimitReached if number == signal.SIGXCPU else errors.ExecutionInterrupted
+
+
+def warm():
+    """In the sealed worker, before anyone waits: touches the pages that a program will touch."""
+    _event_loop()
+    run(_TRIVIAL, [])
+    run("1 / 0", [])
+
+
+def run(code, servers):
+    """Runs one program: ("value", JSON or None), or how it failed and the parts of a report."""
+    try:
+        try:
+            _Execution.interruptible = True
+            lockhouse_servers.begin(servers)
+            value = _execute(code)
+            answer = "value", None if value is None else to_json(value)
+            lockhouse_streams.flush()
+        finally:
+            _Execution.interruptible = False
+        return answer
+    except BaseException as error:
+        _Execution.interruptible = False
+        return _failed(error)
+
+
+def _execute(code):
+    errors.set_source(code)
+    main = ModuleType("__main__")
+    names = main.__dict__
+    names["__builtins__"] = builtins
+    sys.modules["__main__"] = main
+    result = eval(_compiled(code), names)
+    if isinstance(result, CoroutineType):
+        _finish(result)
+    value = names.pop(_RESULT, None)
+    # A coroutine as the result, such as `main()`: whoever writes that wants what it returns.
+    return _finish(value) if isinstance(value, CoroutineType) else value
+
+
+def _compiled(code):
+    """The program, with its last expression stored under a name that it cannot use."""
+    try:
+        tree = compile(code, errors.FILENAME, "exec", ast.PyCF_ONLY_AST | _FLAGS, dont_inherit=True)
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            last = tree.body[-1]
+            name = ast.copy_location(ast.Name(_RESULT, ast.Store()), last)
+            tree.body[-1] = ast.copy_location(ast.Assign([name], last.value), last)
+        return compile(tree, errors.FILENAME, "exec", _FLAGS, dont_inherit=True)
+    except (MemoryError, RecursionError):  # The parser's words for its own limits.
+        raise SyntaxError("the code is nested too deeply") from None
+
+
+def _finish(coroutine):
+    _Execution.coroutine = coroutine
+    return _event_loop().run_until_complete(coroutine)
+
+
+def _event_loop():
+    if _Execution.loop is None:
+        _Execution.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(_Execution.loop)
+    return _Execution.loop
+
+
+def _failed(error):
+    """The report of an error. Whatever goes wrong in here, there is an answer."""
+    kind = "error"
+    try:
+        _set_recursion_limit(_recursion_limit)
+        if isinstance(error, SystemExit) and error.code in (None, 0):
+            lockhouse_streams.flush()
+            return "value", None
+        if isinstance(error, MemoryError):
+            kind, _Execution.reserve = "memory", None
+        elif isinstance(error, errors.ExecutionInterrupted):
+            kind = "interrupted"
+        elif isinstance(error, errors.CpuLimitReached):
+            kind = "cpu"
+        report = errors.report(error, _Execution.coroutine)
+    except BaseException:
+        report = {"kind": type(error).__name__, "code": None, "message": "the error cannot be described", "line": None,
+                  "column": None, "traceback": None, "hint": None}
+    try:
+        lockhouse_streams.flush()
+    except BaseException:
+        pass  # The answer matters more than the last lines of output.
+    return kind, report
+
+
+def _thread_failed(failure):
+    """An error that ends a thread: told on the code's stderr, without frames of ours or of `threading`."""
+    if failure.exc_type is not SystemExit:
+        name = failure.thread.name if failure.thread else "?"
+        print(f"Exception in thread {name}:\n{errors.text(failure.exc_value)}", file=sys.stderr)

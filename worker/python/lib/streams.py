@@ -1,0 +1,53 @@
+"""The code's standard streams: output goes to the supervisor in pieces, input is empty."""
+
+import codecs
+import io
+import sys
+
+import _lockhouse
+
+BUFFER_BYTES = 8 * 1024
+PIECE_BYTES = 16 * 1024
+
+_write = _lockhouse.write
+
+
+class _Sink(io.RawIOBase):
+    """Takes bytes and passes on text. BufferedWriter repeats what was not taken, and holds a lock meanwhile."""
+
+    def __init__(self, stream):
+        self._stream = stream
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        with memoryview(data) as view:
+            piece = bytes(view[:PIECE_BYTES])
+        text = self._decode(piece)
+        if text:
+            _write(self._stream, text)
+        return len(piece)
+
+
+def _output(stream):
+    buffer = io.BufferedWriter(_Sink(stream), BUFFER_BYTES)
+    return io.TextIOWrapper(buffer, "utf-8", "backslashreplace", newline="\n")
+
+
+_open = []
+
+
+def install():
+    """Replaces the three streams. In the worker, since a lock that the zygote held would stay held."""
+    _open[:] = [_output(1), _output(2)]
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = _open
+    sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BytesIO(), "utf-8")
+
+
+def flush():
+    """Passes on what is buffered, also when the code has replaced `sys.stdout`."""
+    for stream in _open:
+        if not stream.closed:
+            stream.flush()

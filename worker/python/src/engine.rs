@@ -1,0 +1,127 @@
+//! The Python interpreter as an [`Engine`].
+#![allow(unsafe_code)] // CPython's own hooks around fork are C functions.
+
+use std::ffi::CString;
+
+use lockhouse_protocol::{CodeError, Job, Outcome};
+use lockhouse_worker::engine::Engine;
+use lockhouse_worker::sandbox::Sandboxed;
+use lockhouse_worker::tool_host::ToolHost;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyModule};
+
+use crate::native;
+
+/// The Python side, in the order in which each may import the ones before it.
+const MODULES: [(&str, &str); 1] = [("lockhouse_runner", include_str!("../lib/runner.py"))];
+const RUNNER: &str = "lockhouse_runner";
+
+/// Runs Python programs through the runner module.
+pub(crate) struct PythonEngine {
+    runner: Py<PyModule>,
+}
+
+impl PythonEngine {
+    /// Makes the embedded modules.
+    pub(crate) fn new(py: Python<'_>) -> PyResult<Self> {
+        for (name, source) in MODULES {
+            let file = CString::new(format!("<lockhouse>/{name}.py"))?;
+            PyModule::from_code(py, &CString::new(source)?, &file, &CString::new(name)?)?;
+        }
+        Ok(Self { runner: py.import(RUNNER)?.unbind() })
+    }
+
+    fn call(&self, function: &str) {
+        // What fails here fails again, with words, when code runs: it must not end the worker before.
+        let _ = Python::attach(|py| self.runner.bind(py).call_method0(function).map(Bound::unbind));
+    }
+}
+
+impl Engine for PythonEngine {
+    fn prepare(&mut self, preload: &[String]) -> Result<String, String> {
+        Python::attach(|py| {
+            let prepared = self.runner.bind(py).call_method1("preload", (preload.to_vec(),));
+            prepared.and_then(|runtime| runtime.extract()).map_err(|error| error.to_string())
+        })
+    }
+
+    fn before_fork(&mut self) {
+        // SAFETY: called by the one thread, which holds the interpreter; the other two follow in parent and child.
+        unsafe { ffi::PyOS_BeforeFork() };
+    }
+
+    fn after_fork_in_zygote(&mut self) {
+        // SAFETY: follows PyOS_BeforeFork.
+        unsafe { ffi::PyOS_AfterFork_Parent() };
+    }
+
+    fn after_fork(&mut self) {
+        // SAFETY: follows PyOS_BeforeFork, in the child.
+        unsafe { ffi::PyOS_AfterFork_Child() };
+        self.call("after_fork");
+    }
+
+    fn warm(&mut self, _sandboxed: &Sandboxed, host: &'static dyn ToolHost, _memory_bytes: u64) {
+        native::connect(host);
+        self.call("warm");
+    }
+
+    fn run(&mut self, _sandboxed: &Sandboxed, _host: &'static dyn ToolHost, job: &Job) -> Outcome {
+        let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
+        let outcome = Python::attach(|py| {
+            outcome(&self.runner.bind(py).call_method1("run", (job.code.as_str(), servers))?)
+        });
+        // The runner catches what the code raises. An interrupt can still land in the runner itself.
+        outcome.unwrap_or_else(|error| {
+            let kind = Python::attach(|py| error.get_type(py).name().map(|name| name.to_string()));
+            let error = CodeError {
+                kind: kind.unwrap_or_default(),
+                message: error.to_string(),
+                ..CodeError::default()
+            };
+            if error.kind == "ExecutionInterrupted" {
+                Outcome::Interrupted(error)
+            } else {
+                Outcome::Error(error)
+            }
+        })
+    }
+}
+
+/// Reads the runner's pair: what happened, and its value or the parts of its error.
+fn outcome(pair: &Bound<'_, PyAny>) -> PyResult<Outcome> {
+    let (what, payload): (String, Bound<'_, PyAny>) = pair.extract()?;
+    if what == "value" {
+        let json: Option<Bound<'_, PyBytes>> = payload.extract()?;
+        return Ok(Outcome::Value(json.map(|json| json.as_bytes().to_vec())));
+    }
+    let error = code_error(&payload.cast_into::<PyDict>()?)?;
+    Ok(match what.as_str() {
+        "interrupted" => Outcome::Interrupted(error),
+        "cpu" => Outcome::CpuLimit(error),
+        "memory" => Outcome::MemoryLimit(error),
+        _ => Outcome::Error(error),
+    })
+}
+
+fn code_error(parts: &Bound<'_, PyDict>) -> PyResult<CodeError> {
+    fn part<'py, T: FromPyObjectOwned<'py, Error = PyErr>>(
+        parts: &Bound<'py, PyDict>,
+        name: &str,
+    ) -> PyResult<Option<T>> {
+        match parts.get_item(name)? {
+            Some(value) if !value.is_none() => value.extract().map(Some),
+            _ => Ok(None),
+        }
+    }
+    Ok(CodeError {
+        kind: part(parts, "kind")?.unwrap_or_default(),
+        code: part(parts, "code")?,
+        message: part(parts, "message")?.unwrap_or_default(),
+        line: part(parts, "line")?,
+        column: part(parts, "column")?,
+        traceback: part(parts, "traceback")?,
+        hint: part(parts, "hint")?,
+    })
+}

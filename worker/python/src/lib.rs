@@ -1,0 +1,30 @@
+//! The Python engine, as the extension module `_lockhouse` of the machine's own `python3`.
+//!
+//! The supervisor starts `python3 -I` with a line that loads this extension and calls [`_lockhouse::zygote`]. From there on
+//! Rust owns the process: the zygote's loop, the fork, the seal, the channel. `worker/python/lib` holds the Python
+//! that people meet, embedded here, since a sealed worker can open no file.
+#![allow(missing_docs)] // pyo3's macros make items that cannot carry any.
+
+mod engine;
+mod native;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _lockhouse {
+    use super::*;
+
+    #[pymodule_export]
+    use crate::native::{
+        call, describe, drain, fileno, flush, list_servers, list_tools, search, start_call, wake_fileno,
+        write,
+    };
+
+    /// Serves forks until the supervisor closes the socket on standard input.
+    #[pyfunction]
+    fn zygote(py: Python<'_>) -> PyResult<()> {
+        let mut engine = engine::PythonEngine::new(py)?;
+        lockhouse_worker::zygote::run(&mut engine)
+            .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
+    }
+}

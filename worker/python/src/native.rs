@@ -1,0 +1,147 @@
+//! What the Python library can ask of Rust: requests to the supervisor, and output.
+//!
+//! Every request gives a pair: `(True, JSON bytes)` or `(False, (code, message, server, tool, retryable))`.
+
+use std::os::fd::AsRawFd;
+use std::sync::OnceLock;
+
+use lockhouse_protocol::{Failure, FailureCode, InvalidName, Reply, Request, ServerName, Stream, ToolName};
+use lockhouse_worker::tool_host::ToolHost;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// The one channel of this worker; there is none in the zygote.
+static HOST: OnceLock<&'static dyn ToolHost> = OnceLock::new();
+
+/// Lets the functions of this module reach the supervisor.
+pub(crate) fn connect(host: &'static dyn ToolHost) {
+    let _ = HOST.set(host);
+}
+
+fn host() -> PyResult<&'static dyn ToolHost> {
+    HOST.get().copied().ok_or_else(|| PyRuntimeError::new_err("only a worker can reach the supervisor"))
+}
+
+type Pair<'py> = (bool, Bound<'py, PyAny>);
+
+fn pair(py: Python<'_>, reply: Reply) -> PyResult<Pair<'_>> {
+    match reply {
+        Ok(json) => Ok((true, PyBytes::new(py, &json).into_any())),
+        Err(failure) => {
+            let Failure { code, message, server, tool, retryable } = failure;
+            let fields = (code.as_str(), message, server, tool, retryable);
+            Ok((false, fields.into_pyobject(py)?.into_any()))
+        }
+    }
+}
+
+/// Asks with the interpreter released; a signal's Python handler may raise meanwhile.
+fn ask(py: Python<'_>, request: Result<Request, InvalidName>) -> PyResult<Pair<'_>> {
+    let request = match request {
+        Ok(request) => request,
+        Err(invalid) => return pair(py, Err(unknown(&invalid))),
+    };
+    let host = host()?;
+    let mut raised = None;
+    let reply = py.detach(|| {
+        host.ask(request, &mut || {
+            raised = Python::attach(|py| py.check_signals().err());
+            raised.is_some()
+        })
+    });
+    match (reply, raised) {
+        (Some(reply), _) => pair(py, reply),
+        (None, Some(error)) => Err(error),
+        (None, None) => Err(PyRuntimeError::new_err("the request was given up")),
+    }
+}
+
+fn unknown(invalid: &InvalidName) -> Failure {
+    let message = invalid.to_string();
+    Failure { code: FailureCode::UnknownTool, message, server: None, tool: None, retryable: false }
+}
+
+fn call_request(server: &str, tool: &str, arguments: &[u8]) -> Result<Request, InvalidName> {
+    let (server, tool) = (ServerName::new(server)?, ToolName::new(tool)?);
+    Ok(Request::Call { server, tool, arguments: arguments.to_vec() })
+}
+
+/// Calls a tool and waits.
+#[pyfunction]
+pub(crate) fn call<'py>(py: Python<'py>, server: &str, tool: &str, arguments: &[u8]) -> PyResult<Pair<'py>> {
+    ask(py, call_request(server, tool, arguments))
+}
+
+/// The servers and their state.
+#[pyfunction]
+pub(crate) fn list_servers(py: Python<'_>) -> PyResult<Pair<'_>> {
+    ask(py, Ok(Request::ListServers))
+}
+
+/// One server's permitted tools.
+#[pyfunction]
+pub(crate) fn list_tools<'py>(py: Python<'py>, server: &str) -> PyResult<Pair<'py>> {
+    ask(py, ServerName::new(server).map(|server| Request::ListTools { server }))
+}
+
+/// One tool in full.
+#[pyfunction]
+pub(crate) fn describe<'py>(py: Python<'py>, server: &str, tool: &str) -> PyResult<Pair<'py>> {
+    let request = ServerName::new(server)
+        .and_then(|server| ToolName::new(tool).map(|tool| Request::Describe { server, tool }));
+    ask(py, request)
+}
+
+/// Permitted tools that match.
+#[pyfunction]
+pub(crate) fn search(py: Python<'_>, query: String, limit: u32) -> PyResult<Pair<'_>> {
+    ask(py, Ok(Request::Search { query, limit }))
+}
+
+/// Queues a call whose reply [`drain`] will give. -1 for a name that cannot be.
+#[pyfunction]
+pub(crate) fn start_call(server: &str, tool: &str, arguments: &[u8]) -> PyResult<i64> {
+    let host = host()?;
+    Ok(call_request(server, tool, arguments).map_or(-1, |request| host.start(request).0.into()))
+}
+
+/// Sends what is queued.
+#[pyfunction]
+pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
+    let host = host()?;
+    py.detach(|| host.flush());
+    Ok(())
+}
+
+/// Replies to started calls that are there.
+#[pyfunction]
+pub(crate) fn drain(py: Python<'_>) -> PyResult<Vec<(u32, bool, Bound<'_, PyAny>)>> {
+    let host = host()?;
+    let replies = py.detach(|| host.drain());
+    let triple = |(call, reply): (lockhouse_protocol::CallId, Reply)| {
+        pair(py, reply).map(|(ok, payload)| (call.0, ok, payload))
+    };
+    replies.into_iter().map(triple).collect()
+}
+
+/// Readable when the supervisor has sent something.
+#[pyfunction]
+pub(crate) fn fileno() -> PyResult<i32> {
+    Ok(host()?.socket().as_raw_fd())
+}
+
+/// Readable when another thread has read a reply for [`drain`].
+#[pyfunction]
+pub(crate) fn wake_fileno() -> PyResult<i32> {
+    Ok(host()?.handed_over().as_raw_fd())
+}
+
+/// Passes on output: 1 is stdout, 2 is stderr.
+#[pyfunction]
+pub(crate) fn write(py: Python<'_>, stream: i32, text: &str) -> PyResult<()> {
+    let host = host()?;
+    let stream = if stream == 2 { Stream::Stderr } else { Stream::Stdout };
+    py.detach(|| host.print(stream, text));
+    Ok(())
+}

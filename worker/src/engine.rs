@@ -1,0 +1,32 @@
+//! A language, as zygote and worker see it.
+
+use lockhouse_protocol::{Job, Outcome};
+
+use crate::sandbox::Sandboxed;
+use crate::tool_host::ToolHost;
+
+/// A language interpreter in its three ages: prepared in the zygote, forked into a worker, sealed.
+pub trait Engine {
+    /// In the zygote, once: load all that code may use, for a sealed worker can open no file. Gives interpreter and
+    /// version, for people.
+    ///
+    /// # Errors
+    /// What is missing, and what to do, in words.
+    fn prepare(&mut self, preload: &[String]) -> Result<String, String>;
+
+    /// In the zygote, around each fork: what the interpreter wants done.
+    fn before_fork(&mut self) {}
+
+    /// In the zygote, after each fork.
+    fn after_fork_in_zygote(&mut self) {}
+
+    /// In the worker, just after the fork and before the seal: give it randomness of its own.
+    fn after_fork(&mut self);
+
+    /// In the sealed worker, before anyone waits: run something small through the whole path, so that its pages are
+    /// there. `memory_bytes` is what the code may use.
+    fn warm(&mut self, sandboxed: &Sandboxed, host: &'static dyn ToolHost, memory_bytes: u64);
+
+    /// Runs the one job of this worker.
+    fn run(&mut self, sandboxed: &Sandboxed, host: &'static dyn ToolHost, job: &Job) -> Outcome;
+}

@@ -1,0 +1,114 @@
+//! The native functions that the realm's JavaScript is built on.
+
+use std::rc::Rc;
+
+use lockhouse_protocol::Stream;
+use lockhouse_worker::signals;
+use rquickjs::function::Opt;
+use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
+
+use super::host::Link;
+use super::{base64, errors, requests};
+
+/// Makes the object of native functions. No user code can reach it.
+pub(super) fn object<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Object<'js>> {
+    let natives = Object::new(ctx.clone())?;
+    add_requests(ctx, &natives, link)?;
+    add_timers(ctx, &natives, link)?;
+    add_texts(ctx, &natives)?;
+
+    let shared = Rc::clone(link);
+    let print = move |to_stderr: bool, text: String| {
+        shared.print(if to_stderr { Stream::Stderr } else { Stream::Stdout }, &text);
+    };
+    natives.set("print", Function::new(ctx.clone(), print)?)?;
+
+    let shared = Rc::clone(link);
+    let frames = move |stack: String| errors::user_frames(&stack, shared.positions.borrow().as_ref()).join("\n");
+    natives.set("frames", Function::new(ctx.clone(), frames)?)?;
+    Ok(natives)
+}
+
+fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> Result<()> {
+    // Queues a request: the id that its reply will have, or why there will be none.
+    let shared = Rc::clone(link);
+    let start = move |ctx: Ctx<'js>, kind: String, first: String, second: String, third: String| -> Result<Array<'js>> {
+        let answer = Array::new(ctx.clone())?;
+        match requests::parse(&kind, (first, second, third)) {
+            Ok(request) => {
+                let call = shared.with_host(|host| host.start(request));
+                shared.under_way.set(shared.under_way.get() + u32::from(call.is_some()));
+                answer.set(0, call.map(|call| call.0))?;
+            }
+            Err(failure) => answer.set(1, requests::to_realm(&ctx, Err(failure))?.1)?,
+        }
+        Ok(answer)
+    };
+    natives.set("start", Function::new(ctx.clone(), start)?)?;
+
+    // Sends a request and waits: whether it succeeded, and the JSON or the failure.
+    let shared = Rc::clone(link);
+    let ask = move |ctx: Ctx<'js>, kind: String, first: String, second: Opt<String>| -> Result<Array<'js>> {
+        let reply = match requests::parse(&kind, (first, second.0.unwrap_or_default(), String::new())) {
+            Ok(request) => shared
+                .with_host(|host| host.ask(request, &mut || signals::pending().is_some()))
+                .flatten()
+                // The interrupt handler ends the program at its next look.
+                .ok_or_else(|| Exception::throw_message(&ctx, "stopped"))?,
+            Err(failure) => Err(failure),
+        };
+        let (succeeded, value) = requests::to_realm(&ctx, reply)?;
+        let answer = Array::new(ctx)?;
+        answer.set(0, succeeded)?;
+        answer.set(1, value)?;
+        Ok(answer)
+    };
+    natives.set("ask", Function::new(ctx.clone(), ask)?)
+}
+
+fn add_timers<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> Result<()> {
+    let shared = Rc::clone(link);
+    let start = move |delay_ms: f64| shared.timers.borrow_mut().start(delay_ms);
+    natives.set("startTimer", Function::new(ctx.clone(), start)?)?;
+
+    let shared = Rc::clone(link);
+    let stop = move |id: u32| shared.timers.borrow_mut().stop(id);
+    natives.set("stopTimer", Function::new(ctx.clone(), stop)?)?;
+
+    let shared = Rc::clone(link);
+    let now = move || shared.started.get().elapsed().as_secs_f64() * 1000.0;
+    natives.set("now", Function::new(ctx.clone(), now)?)
+}
+
+/// Bytes cross as strings of the characters U+0000 to U+00FF: a typed array can be read from Rust only by trust.
+fn add_texts<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> {
+    let to_utf8 = |ctx: Ctx<'js>, text: String| TypedArray::<u8>::new(ctx, text.into_bytes());
+    natives.set("toUtf8", Function::new(ctx.clone(), to_utf8)?)?;
+
+    let from_utf8 = |ctx: Ctx<'js>, latin1: String, fatal: bool| -> Result<String> {
+        let bytes = bytes_of(&ctx, &latin1)?;
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(text),
+            Err(_) if fatal => Err(Exception::throw_type(&ctx, "the bytes are not valid UTF-8")),
+            Err(error) => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        }
+    };
+    natives.set("fromUtf8", Function::new(ctx.clone(), from_utf8)?)?;
+
+    let encode = |ctx: Ctx<'js>, latin1: String| bytes_of(&ctx, &latin1).map(|bytes| base64::encode(&bytes));
+    natives.set("toBase64", Function::new(ctx.clone(), encode)?)?;
+
+    let decode = |ctx: Ctx<'js>, text: String| -> Result<TypedArray<'js, u8>> {
+        let bytes = base64::decode(&text).ok_or_else(|| Exception::throw_type(&ctx, "the text is not valid base64"))?;
+        TypedArray::new(ctx, bytes)
+    };
+    natives.set("fromBase64", Function::new(ctx.clone(), decode)?)
+}
+
+fn bytes_of(ctx: &Ctx<'_>, latin1: &str) -> Result<Vec<u8>> {
+    latin1
+        .chars()
+        .map(u8::try_from)
+        .collect::<std::result::Result<_, _>>()
+        .map_err(|_| Exception::throw_type(ctx, "the string holds characters beyond U+00FF"))
+}

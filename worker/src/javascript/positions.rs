@@ -1,0 +1,78 @@
+//! Positions in generated code, and where they come from in the submitted code.
+
+/// Lines of generated code before the imports.
+const LINES_BEFORE_IMPORTS: u32 = 1;
+
+/// A position as people count: both from 1, columns in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// From 1.
+    pub(super) line: u32,
+    /// From 1, in characters.
+    pub(super) column: u32,
+}
+
+impl Place {
+    /// The place of a byte.
+    pub(super) fn of(source: &str, byte: usize) -> Self {
+        let before = &source[..source.floor_char_boundary(byte)];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = 1 + before.bytes().filter(|&byte| byte == b'\n').count();
+        let column = 1 + before[line_start..].chars().count();
+        Self { line: count(line), column: count(column) }
+    }
+}
+
+/// One entry of a source map: line and column from 0, columns in UTF-16 units.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mapping {
+    pub(super) generated: (u32, u32),
+    pub(super) submitted: (u32, u32),
+}
+
+/// The way back from generated code.
+pub(super) struct Positions {
+    source: String,
+    imports: Vec<Place>,
+    mappings: Vec<Mapping>,
+}
+
+impl Positions {
+    /// `imports` are the places of those imports that became the first lines; `mappings` are in the order of the
+    /// generated code.
+    pub(super) fn new(source: &str, imports: Vec<Place>, mappings: impl Iterator<Item = Mapping>) -> Self {
+        Self { source: source.to_owned(), imports, mappings: mappings.collect() }
+    }
+
+    /// Where a place of the generated code comes from.
+    pub(super) fn submitted(&self, generated: Place) -> Option<Place> {
+        let line = generated.line.checked_sub(1 + LINES_BEFORE_IMPORTS)?;
+        if let Some(import) = self.imports.get(line as usize) {
+            return Some(*import);
+        }
+        let target = (line - count(self.imports.len()), generated.column.saturating_sub(1));
+        let after = self.mappings.partition_point(|mapping| mapping.generated <= target);
+        // The nearest entry before it on the same line; else the first one of the line.
+        let on_line = |mapping: &&Mapping| mapping.generated.0 == target.0;
+        let before = after.checked_sub(1).and_then(|index| self.mappings.get(index)).filter(on_line);
+        let (line, units) = before.or_else(|| self.mappings.get(after).filter(on_line))?.submitted;
+        Some(Place { line: line + 1, column: self.characters(line, units) + 1 })
+    }
+
+    /// How many characters of a line a number of UTF-16 units is.
+    fn characters(&self, line: u32, units: u32) -> u32 {
+        let text = self.source.split('\n').nth(line as usize).unwrap_or_default();
+        let mut left = units as usize;
+        let fits = |character: &char| {
+            let fits = left >= character.len_utf16();
+            left = left.saturating_sub(character.len_utf16());
+            fits
+        };
+        count(text.chars().take_while(fits).count())
+    }
+}
+
+/// Source text is far shorter than 4 GiB.
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

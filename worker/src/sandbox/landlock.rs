@@ -1,0 +1,49 @@
+//! Landlock with every right handled and no rule: no file, no TCP port, no signal or abstract socket outside.
+#![allow(unsafe_code)] // The crate keeps the query for the version to itself.
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, RestrictionStatus, Ruleset, RulesetAttr,
+    RulesetStatus, Scope,
+};
+
+use super::SandboxError;
+
+/// The newest version whose rights are asked for; an older kernel gives what it has, from version 1 on.
+const NEWEST: ABI = ABI::V9;
+/// From this version on signals and abstract sockets are covered too (Linux 6.12).
+const FULL: i64 = 6;
+
+/// What the kernel's version lacks, as short phrases.
+pub(super) fn probe() -> Result<Vec<String>, SandboxError> {
+    const CREATE_RULESET_VERSION: u32 = 1;
+    let nothing = std::ptr::null::<libc::c_void>();
+    // SAFETY: a query for the version; it reads no memory.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0, CREATE_RULESET_VERSION) };
+    match version {
+        ..1 => Err(SandboxError::Landlock(std::io::Error::last_os_error().to_string())),
+        FULL.. => Ok(Vec::new()),
+        _ => Ok(vec![format!("Landlock ABI {version}, full protection needs {FULL} (Linux 6.12)")]),
+    }
+}
+
+/// Restricts this process for good.
+pub(super) fn restrict() -> Result<(), SandboxError> {
+    let status = enforce().map_err(|error| SandboxError::Landlock(error.to_string()))?;
+    match status.ruleset {
+        RulesetStatus::NotEnforced => Err(SandboxError::Landlock("the kernel did not enforce it".into())),
+        _ => Ok(()),
+    }
+}
+
+fn enforce() -> Result<RestrictionStatus, landlock::RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V1))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?
+        .create()?
+        .restrict_self()
+}

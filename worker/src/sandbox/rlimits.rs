@@ -1,0 +1,56 @@
+//! Resource limits: what a worker may use before the supervisor or the kernel ends it.
+
+use lockhouse_protocol::SandboxProfile;
+use rlimit::Resource;
+
+use super::SandboxError;
+
+const STACK_BYTES: u64 = 8 * 1024 * 1024;
+const DESCRIPTORS: u64 = 64;
+/// Threads of one worker, where processes are counted per user namespace.
+const TASKS: u64 = 256;
+
+/// The address space of this process, bytes.
+pub(super) fn mapped_bytes() -> Result<u64, SandboxError> {
+    let step = "read /proc/self/statm";
+    let statm = std::fs::read_to_string("/proc/self/statm").map_err(SandboxError::step(step))?;
+    let pages = statm.split(' ').next().and_then(|pages| pages.parse::<u64>().ok());
+    let missing = || std::io::Error::other("no number in it");
+    let page_bytes = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
+        .map_err(SandboxError::errno(step))?
+        .and_then(|bytes| u64::try_from(bytes).ok());
+    let bytes = pages.zip(page_bytes).map(|(pages, bytes)| pages * bytes);
+    bytes.ok_or_else(|| SandboxError::Step { step, source: missing() })
+}
+
+/// Sets every limit. DATA stops private memory; AS stops the rest, and catches what DATA does not count.
+pub(super) fn set(
+    profile: &SandboxProfile,
+    mapped_bytes: u64,
+    in_user_namespace: bool,
+) -> Result<(), SandboxError> {
+    let memory = mapped_bytes.saturating_add(profile.memory_bytes);
+    let cpu = profile.cpu_seconds;
+    let mut limits = vec![
+        (Resource::CORE, 0, 0),
+        (Resource::FSIZE, 0, 0),
+        (Resource::NOFILE, DESCRIPTORS, DESCRIPTORS),
+        (Resource::MEMLOCK, 0, 0),
+        (Resource::MSGQUEUE, 0, 0),
+        (Resource::STACK, STACK_BYTES, STACK_BYTES),
+        (Resource::CPU, cpu, cpu.saturating_add(1)),
+        (Resource::DATA, memory, memory),
+        (Resource::AS, memory, memory),
+    ];
+    // Outside an own user namespace the count is shared with everything else of that user.
+    if in_user_namespace {
+        limits.push((Resource::NPROC, TASKS, TASKS));
+    }
+    for (resource, soft, hard) in limits {
+        // A lower hard limit of the host stays.
+        let (_, host) = resource.get().map_err(SandboxError::step("getrlimit"))?;
+        let hard = hard.min(host);
+        resource.set(soft.min(hard), hard).map_err(SandboxError::step("setrlimit"))?;
+    }
+    Ok(())
+}

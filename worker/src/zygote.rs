@@ -1,0 +1,254 @@
+//! The zygote: loads an engine once, then forks a sealed worker whenever the supervisor asks, and reaps.
+//!
+//! It has one thread, an empty environment and one descriptor that matters: the supervisor's socket, which it was
+//! given as standard input.
+#![allow(unsafe_code)] // fork.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+
+use lockhouse_protocol::zygote::ZYGOTE_FRAME_BYTES_MAX;
+use lockhouse_protocol::{Exit, FromWorker, FromZygote, SandboxProfile, ToZygote, frame};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
+};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
+
+use crate::channel::Channel;
+use crate::engine::Engine;
+use crate::sandbox::{self, Prepared};
+use crate::signals;
+
+/// Why a zygote ends before its supervisor does.
+#[derive(Debug, thiserror::Error)]
+pub enum ZygoteError {
+    /// The system refused something.
+    #[error("the zygote cannot go on: {0}")]
+    System(#[from] nix::Error),
+    /// The supervisor's message is not one.
+    #[error(transparent)]
+    Frame(#[from] frame::FrameError),
+}
+
+/// Serves forks of `engine` until the supervisor closes the socket.
+///
+/// # Errors
+/// [`ZygoteError`]; the supervisor sees the socket close.
+pub fn run(engine: &mut dyn Engine) -> Result<(), ZygoteError> {
+    let supervisor = getppid();
+    if !sandbox::die_with_parent(supervisor) {
+        return Ok(());
+    }
+    let socket = take_stdin()?;
+    let Some(ToZygote::Prepare(profile)) = receive(&socket)? else { return Ok(()) };
+    let (runtime, prepared) = match prepare(engine, &profile) {
+        Ok(ready) => ready,
+        Err(reason) => return send(&socket, &FromZygote::Refused { reason }, &[]),
+    };
+    // Becoming another user has cleared it; in namespaces the parent's number may read 0.
+    let _ = sandbox::die_with_parent(supervisor);
+    let filters = prepared.filter_count();
+    let reduced = prepared.reduced.clone();
+    send(&socket, &FromZygote::Prepared { runtime, reduced, filters }, &[])?;
+    serve(&socket, engine, &profile, &prepared)
+}
+
+fn prepare(engine: &mut dyn Engine, profile: &SandboxProfile) -> Result<(String, Prepared), String> {
+    ignore_file_signals();
+    let runtime = engine.prepare(&profile.preload)?;
+    assert_single_thread()?;
+    let prepared = sandbox::prepare(profile).map_err(|error| error.to_string())?;
+    Ok((runtime, prepared))
+}
+
+/// A write past a limit or to a closed socket is an error to handle, not a death.
+fn ignore_file_signals() {
+    for signal in [Signal::SIGPIPE, Signal::SIGXFSZ] {
+        // SAFETY: ignoring a signal installs no code.
+        let _ = unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigIgn) };
+    }
+    // One malloc arena: each further one would reserve 64 MiB of the address space that is limited.
+    // SAFETY: sets a tunable of this process's allocator while it has one thread.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+}
+
+/// fork copies the calling thread alone: a second one would leave its locks held in every worker.
+fn assert_single_thread() -> Result<(), String> {
+    let threads = std::fs::read_dir("/proc/self/task").map_err(|error| error.to_string())?.count();
+    match threads {
+        1 => Ok(()),
+        _ => Err(format!("preloading started {} threads, and a zygote must have one", threads - 1)),
+    }
+}
+
+fn serve(
+    socket: &OwnedFd,
+    engine: &mut dyn Engine,
+    profile: &SandboxProfile,
+    prepared: &Prepared,
+) -> Result<(), ZygoteError> {
+    // SIGCHLD arrives only while ppoll waits, so that none is lost between a look and a wait.
+    let mut blocked = SigSet::empty();
+    blocked.add(Signal::SIGCHLD);
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&blocked), None)?;
+    wake_on_child_exit()?;
+    loop {
+        reap(socket)?;
+        let mut poll = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+        match ppoll(&mut poll, None, Some(SigSet::empty())) {
+            Ok(_) => {}
+            Err(Errno::EINTR) => continue,
+            Err(errno) => return Err(errno.into()),
+        }
+        match receive(socket)? {
+            Some(ToZygote::Fork) => fork_worker(socket, engine, profile, prepared)?,
+            Some(ToZygote::Prepare(_)) => {}
+            None => return Ok(()),
+        }
+    }
+}
+
+fn fork_worker(
+    socket: &OwnedFd,
+    engine: &mut dyn Engine,
+    profile: &SandboxProfile,
+    prepared: &Prepared,
+) -> Result<(), ZygoteError> {
+    let kind = (AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC);
+    let (theirs, channel) = socketpair(kind.0, kind.1, None, kind.2)?;
+    let zygote = getpid();
+    engine.before_fork();
+    // SAFETY: one thread, asserted; the child uses no lock that another thread could have held.
+    match unsafe { fork() }? {
+        ForkResult::Child => be_worker(zygote, engine, profile, prepared, channel),
+        ForkResult::Parent { child } => {
+            engine.after_fork_in_zygote();
+            let pidfd = pidfd_open(child)?;
+            let descriptors = [theirs.as_raw_fd(), pidfd.as_raw_fd()];
+            send(socket, &FromZygote::Forked { pid: child.as_raw() }, &descriptors)
+        }
+    }
+}
+
+fn be_worker(
+    zygote: Pid,
+    engine: &mut dyn Engine,
+    profile: &SandboxProfile,
+    prepared: &Prepared,
+    channel: OwnedFd,
+) -> ! {
+    let refuse = |channel: &OwnedFd, reason: String| -> ! {
+        let message = FromWorker::Refused { reason };
+        if let Ok(frame) = frame::encode(&message, profile.limits.frame_bytes) {
+            let _ = nix::unistd::write(channel, &frame);
+        }
+        std::process::exit(71)
+    };
+    let spare = channel.try_clone();
+    let unblocked = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
+    if !sandbox::die_with_parent(zygote) || unblocked.is_err() || signals::install().is_err() {
+        refuse(&channel, "the zygote is gone, or signals cannot be handled".into());
+    }
+    engine.after_fork();
+    let (sandboxed, channel) = match sandbox::enter(prepared, profile, channel) {
+        Ok(sealed) => sealed,
+        // The original may be gone by now.
+        Err(error) => match spare {
+            Ok(spare) => refuse(&spare, error.to_string()),
+            Err(_) => std::process::exit(71),
+        },
+    };
+    // The seal has closed it by number.
+    std::mem::forget(spare);
+    let Ok(channel) = Channel::new(channel, profile.limits) else { std::process::exit(71) };
+    // It lives as long as the process does.
+    let channel: &'static Channel = Box::leak(Box::new(channel));
+    engine.warm(&sandboxed, channel, profile.memory_bytes);
+    let job = channel.receive_job();
+    let outcome = engine.run(&sandboxed, channel, &job);
+    channel.finish(outcome)
+}
+
+fn reap(socket: &OwnedFd) -> Result<(), ZygoteError> {
+    loop {
+        let (pid, exit) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(pid, status)) => (pid, Exit::Status(status)),
+            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, Exit::Signal(signal as i32)),
+            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(()),
+            Ok(_) | Err(Errno::EINTR) => continue,
+            Err(errno) => return Err(errno.into()),
+        };
+        send(socket, &FromZygote::Exited { pid: pid.as_raw(), exit }, &[])?;
+    }
+}
+
+/// ppoll returns when a handled signal arrives; an ignored or defaulted one would not wake it.
+fn wake_on_child_exit() -> nix::Result<()> {
+    use nix::sys::signal::{SaFlags, SigAction, SigHandler, sigaction};
+    extern "C" fn nothing(_: i32) {}
+    let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handler does nothing.
+    unsafe { sigaction(Signal::SIGCHLD, &action) }.map(drop)
+}
+
+fn pidfd_open(pid: Pid) -> Result<OwnedFd, ZygoteError> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: no pointers; a fresh descriptor comes back, which nobody else owns.
+    let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) };
+    if pidfd < 0 {
+        return Err(Errno::last().into());
+    }
+    // SAFETY: as above.
+    Ok(unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) })
+}
+
+/// Moves the socket away from standard input and leaves `/dev/null` there.
+fn take_stdin() -> Result<OwnedFd, ZygoteError> {
+    use nix::fcntl::{OFlag, open};
+    let stdin = std::io::stdin();
+    let socket = stdin
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))?;
+    let null = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, nix::sys::stat::Mode::empty())?;
+    nix::unistd::dup2_stdin(&null)?;
+    Ok(socket)
+}
+
+fn receive(socket: &OwnedFd) -> Result<Option<ToZygote>, ZygoteError> {
+    let mut buffer = vec![0; ZYGOTE_FRAME_BYTES_MAX as usize];
+    let mut parts = [IoSliceMut::new(&mut buffer)];
+    let count = loop {
+        match recvmsg::<()>(socket.as_raw_fd(), &mut parts, None, MsgFlags::empty()) {
+            Ok(message) => break message.bytes,
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    };
+    match count {
+        0 => Ok(None),
+        _ => Ok(Some(frame::decode(&buffer[..count], ZYGOTE_FRAME_BYTES_MAX)?)),
+    }
+}
+
+fn send(socket: &OwnedFd, message: &FromZygote, descriptors: &[RawFd]) -> Result<(), ZygoteError> {
+    let frame = frame::encode(message, ZYGOTE_FRAME_BYTES_MAX)?;
+    let rights = [ControlMessage::ScmRights(descriptors)];
+    let control = if descriptors.is_empty() { &[][..] } else { &rights[..] };
+    loop {
+        match sendmsg::<()>(
+            socket.as_raw_fd(),
+            &[IoSlice::new(&frame)],
+            control,
+            MsgFlags::MSG_NOSIGNAL,
+            None,
+        ) {
+            Err(Errno::EINTR) => {}
+            result => return Ok(result.map(drop)?),
+        }
+    }
+}
