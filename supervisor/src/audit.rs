@@ -44,9 +44,11 @@ impl Audit {
         let day = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let day = day.split('T').next().unwrap_or_default().to_owned();
         let path = directory.join(format!("{day}-{}.jsonl", std::process::id()));
-        let opened = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).and_then(|()| {
-            OpenOptions::new().create(true).append(true).mode(0o600).open(&path)
-        });
+        let opened = std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .and_then(|()| OpenOptions::new().create(true).append(true).mode(0o600).open(&path));
         match opened {
             Ok(file) => Ok(Self { path, file: Mutex::new(file) }),
             Err(source) => Err(AuditError { path, source }),
@@ -54,7 +56,12 @@ impl Audit {
     }
 
     /// Before a permitted call: which rule allowed it.
-    pub(crate) fn call(&self, subject: Subject<'_>, rule: &Place, argument_bytes: usize) -> Result<(), AuditError> {
+    pub(crate) fn call(
+        &self,
+        subject: Subject<'_>,
+        rule: &Place,
+        argument_bytes: usize,
+    ) -> Result<(), AuditError> {
         let parts = json!({"rule": rule.to_string(), "argument_bytes": argument_bytes});
         self.write("call", subject, parts)
     }
@@ -73,7 +80,11 @@ impl Audit {
         result_bytes: usize,
     ) -> Result<(), AuditError> {
         let millis = took.as_micros() as f64 / 1000.0;
-        self.write("outcome", subject, json!({"outcome": outcome, "ms": millis, "result_bytes": result_bytes}))
+        self.write(
+            "outcome",
+            subject,
+            json!({"outcome": outcome, "ms": millis, "result_bytes": result_bytes}),
+        )
     }
 
     fn write(&self, event: &str, subject: Subject<'_>, parts: Value) -> Result<(), AuditError> {

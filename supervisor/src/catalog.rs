@@ -48,7 +48,12 @@ impl Tool {
         let (parameters, required) = parameters(&input_schema);
         let identifier = identifier(name.as_str());
         let output_schema = raw.get("outputSchema").cloned();
-        let shape = signature::Shape { identifier: &identifier, parameters: &parameters, required, schema: &input_schema };
+        let shape = signature::Shape {
+            identifier: &identifier,
+            parameters: &parameters,
+            required,
+            schema: &input_schema,
+        };
         Some(Self {
             python: shape.python(),
             typescript: shape.typescript(),
@@ -136,6 +141,9 @@ mod tests {
     fn a_tool_without_a_usable_name_is_dropped() {
         assert!(Tool::from_json(&json!({"name": "a b"})).is_none());
         assert!(Tool::from_json(&json!({"inputSchema": {}})).is_none());
-        assert_eq!(Tool::from_json(&json!({"name": "list-issues/v2"})).map(|tool| tool.identifier), Some("list_issues_v2".into()));
+        assert_eq!(
+            Tool::from_json(&json!({"name": "list-issues/v2"})).map(|tool| tool.identifier),
+            Some("list_issues_v2".into())
+        );
     }
 }

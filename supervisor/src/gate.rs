@@ -60,7 +60,12 @@ impl Gate {
     }
 
     /// Answers one request of a worker. A record comes back for tool calls alone.
-    pub(crate) async fn answer(&self, from: &Requester, call: CallId, request: Request) -> (Reply, Option<CallRecord>) {
+    pub(crate) async fn answer(
+        &self,
+        from: &Requester,
+        call: CallId,
+        request: Request,
+    ) -> (Reply, Option<CallRecord>) {
         match request {
             Request::Call { server, tool, arguments } => {
                 let (reply, record) = self.call(from, call, &server, &tool, &arguments).await;
@@ -68,7 +73,9 @@ impl Gate {
             }
             Request::ListServers => (self.list_servers(from), None),
             Request::ListTools { server } => (self.bounded(self.list_tools(from, &server).await), None),
-            Request::Describe { server, tool } => (self.bounded(self.describe(from, &server, &tool).await), None),
+            Request::Describe { server, tool } => {
+                (self.bounded(self.describe(from, &server, &tool).await), None)
+            }
             Request::Search { query, limit } => {
                 let found = self.search(&from.servers, &query, limit as usize, false).await;
                 (self.bounded(Ok(Value::Array(found).to_string().into_bytes())), None)
@@ -80,7 +87,11 @@ impl Gate {
         match reply {
             Ok(json) if json.len() > self.reply_bytes_max => Err(failure(
                 FailureCode::ResultTooLarge,
-                format!("the result has {} bytes, the limit is {}; ask for less at a time", json.len(), self.reply_bytes_max),
+                format!(
+                    "the result has {} bytes, the limit is {}; ask for less at a time",
+                    json.len(),
+                    self.reply_bytes_max
+                ),
             )),
             reply => reply,
         }
@@ -136,10 +147,6 @@ impl Gate {
         let permitted = self.decide(subject).map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
         let definition = offer.tool(tool).ok_or_else(|| failed(self.unknown_tool(server, tool, &offer)))?;
-        // The decision was about the very name that goes out, never about an alias of it.
-        if definition.name != *tool {
-            return Err(failed(self.unknown_tool(server, tool, &offer)));
-        }
         *changes = !definition.read_only;
         let arguments = named(definition, arguments).map_err(failed)?;
         self.audit.call(subject, permitted.rule(), arguments.len()).map_err(|error| {
@@ -147,7 +154,8 @@ impl Gate {
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
         let envelope = connection.call(&offer, permitted, arguments).await?;
-        serde_json::to_vec(&envelope).map_err(|error| failed(failure(FailureCode::ToolFailed, error.to_string())))
+        serde_json::to_vec(&envelope)
+            .map_err(|error| failed(failure(FailureCode::ToolFailed, error.to_string())))
     }
 
     /// The decision, with its record when it is no.
@@ -172,7 +180,11 @@ impl Gate {
         let known = self.upstreams.get(server).filter(|_| from.servers.contains(server));
         known.ok_or_else(|| {
             let names: Vec<&str> = from.servers.iter().take(50).map(ServerName::as_str).collect();
-            let told = if names.is_empty() { "none is configured".into() } else { format!("there are: {}", names.join(", ")) };
+            let told = if names.is_empty() {
+                "none is configured".into()
+            } else {
+                format!("there are: {}", names.join(", "))
+            };
             failure(FailureCode::UnknownTool, format!("there is no server {server}; {told}"))
         })
     }
@@ -180,7 +192,31 @@ impl Gate {
     fn unknown_tool(&self, server: &ServerName, tool: &ToolName, offer: &Offer) -> Failure {
         let permitted = offer.tools.iter().filter(|other| self.policy.permits(server, &other.name));
         let names: Vec<&str> = permitted.take(30).map(|other| other.name.as_str()).collect();
-        failure(FailureCode::UnknownTool, format!("server {server} has no tool {tool}; permitted are: {}", names.join(", ")))
+        failure(
+            FailureCode::UnknownTool,
+            format!("server {server} has no tool {tool}; permitted are: {}", names.join(", ")),
+        )
+    }
+
+    /// Every tool of every connected server, and whether the policy permits it. For people, never for code.
+    pub(crate) fn every_tool(&self) -> Vec<(&ServerName, Tool, bool)> {
+        let mut tools = Vec::new();
+        for (server, connection) in self.upstreams.iter() {
+            let State::Connected(offer) = connection.state() else { continue };
+            let row = |tool: &Tool| (server, tool.clone(), self.policy.permits(server, &tool.name));
+            tools.extend(offer.tools.iter().map(row));
+        }
+        tools
+    }
+
+    /// Servers that cannot be used now, each with its reason.
+    pub(crate) fn unavailable(&self, servers: &[ServerName]) -> Vec<String> {
+        let told = |name: &ServerName| match self.upstreams.get(name)?.state() {
+            State::Connected(_) => None,
+            State::Connecting => Some(format!("{name}: still connecting")),
+            State::Failed(reason) => Some(format!("{name}: {reason}")),
+        };
+        servers.iter().filter_map(told).collect()
     }
 
     fn list_servers(&self, from: &Requester) -> Reply {
@@ -201,7 +237,8 @@ impl Gate {
 
     async fn list_tools(&self, from: &Requester, server: &ServerName) -> Reply {
         let offer = self.connection(from, server)?.offer().await?;
-        let briefs = || self.permitted(server, &offer).map(Tool::brief).collect::<Value>().to_string().into_bytes();
+        let briefs =
+            || self.permitted(server, &offer).map(Tool::brief).collect::<Value>().to_string().into_bytes();
         Ok(offer.briefs.get_or_init(briefs).clone())
     }
 
@@ -225,12 +262,20 @@ impl Gate {
     fn denial(&self, server: &ServerName, tool: &ToolName) -> Option<Failure> {
         match self.policy.decide(server, tool) {
             Decision::Allow(_) => None,
-            Decision::Deny(denial) => Some(failure(FailureCode::Denied, format!("{denial}; {}", denial.hint))),
+            Decision::Deny(denial) => {
+                Some(failure(FailureCode::Denied, format!("{denial}; {}", denial.hint)))
+            }
         }
     }
 
     /// Permitted tools that match, best first, of servers that are connected or become so in time.
-    pub(crate) async fn search(&self, servers: &[ServerName], query: &str, limit: usize, full: bool) -> Vec<Value> {
+    pub(crate) async fn search(
+        &self,
+        servers: &[ServerName],
+        query: &str,
+        limit: usize,
+        full: bool,
+    ) -> Vec<Value> {
         let connections = servers.iter().filter_map(|name| Some((name, self.upstreams.get(name)?)));
         let offers = futures_util::future::join_all(
             connections.map(async |(name, connection)| Some((name, connection.offer().await.ok()?))),
@@ -260,14 +305,18 @@ fn named(tool: &Tool, arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
     let count = tool.parameters.len();
     match serde_json::from_slice(arguments) {
         Ok(Value::Object(named)) => Ok(named),
-        Ok(Value::Array(values)) if values.len() <= count => Ok(tool.parameters.iter().cloned().zip(values).collect()),
+        Ok(Value::Array(values)) if values.len() <= count => {
+            Ok(tool.parameters.iter().cloned().zip(values).collect())
+        }
         Ok(Value::Array(values)) => Err(invalid(format!(
             "{} arguments were given, {} takes {count}: {}",
             values.len(),
             tool.name,
             tool.python
         ))),
-        Ok(_) => Err(invalid("the arguments must be an object, or an array in the order of the parameters".into())),
+        Ok(_) => {
+            Err(invalid("the arguments must be an object, or an array in the order of the parameters".into()))
+        }
         Err(error) => Err(invalid(format!("the arguments are not JSON: {error}"))),
     }
 }

@@ -1,1 +1,23 @@
-fn main(){}
+//! `lockhouse`: arguments in, one command run, its exit status out.
+//!
+//! Follow an argument of a tool call: [`front`] → [`supervisor`] → [`execution`] ⇄ worker → [`gate`] → [`upstream`].
+#![cfg_attr(test, allow(clippy::expect_used))]
+
+mod audit;
+mod catalog;
+mod child_stderr;
+mod cli;
+mod config;
+mod demo;
+mod execution;
+mod front;
+mod gate;
+mod pool;
+mod supervisor;
+mod upstream;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -4,7 +4,6 @@
 
 mod connection;
 mod result;
-mod stderr;
 mod transport;
 
 use std::collections::BTreeMap;

@@ -1,1 +1,15 @@
-fn main() {}
+//! `lockhouse-worker`: the JavaScript zygote. The supervisor starts it with its socket as standard input.
+
+mod javascript;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match lockhouse_worker::zygote::run(&mut javascript::JavaScript::new()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lockhouse-worker: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

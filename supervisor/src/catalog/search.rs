@@ -57,7 +57,11 @@ mod tests {
         let tool = |name: &str, text: &str| {
             Tool::from_json(&json!({"name": name, "description": text})).expect("a valid tool")
         };
-        let tools = [tool("get_repo", "A repository"), tool("list_issues", "Issues of a repo"), tool("whoami", "You")];
+        let tools = [
+            tool("get_repo", "A repository"),
+            tool("list_issues", "Issues of a repo"),
+            tool("whoami", "You"),
+        ];
         let ranked = |query| rank(query, tools.iter().map(|tool| ("github", tool)));
         assert_eq!(ranked("list issues")[0], 1);
         assert_eq!(ranked("repo")[0], 0);

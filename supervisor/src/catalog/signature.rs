@@ -24,11 +24,12 @@ enum Language {
 impl Shape<'_> {
     /// `list_issues(owner: str, repo: str, state: str = "open")`
     pub(super) fn python(&self) -> String {
-        let parameters = self.each(Language::Python, |name, kind, required, default| match (required, default) {
-            (true, _) => format!("{name}: {kind}"),
-            (false, Some(default)) => format!("{name}: {kind} = {}", python_literal(default)),
-            (false, None) => format!("{name}: {kind} = ..."),
-        });
+        let parameters =
+            self.each(Language::Python, |name, kind, required, default| match (required, default) {
+                (true, _) => format!("{name}: {kind}"),
+                (false, Some(default)) => format!("{name}: {kind} = {}", python_literal(default)),
+                (false, None) => format!("{name}: {kind} = ..."),
+            });
         format!("{}({parameters})", self.identifier)
     }
 
@@ -125,7 +126,9 @@ impl Language {
     }
 
     fn object(self, schema: &Value, root: &Value, depth: usize) -> String {
-        let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return "object".into() };
+        let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+            return "object".into();
+        };
         if depth >= DEPTH_MAX || properties.len() > ENUM_MAX {
             return "object".into();
         }

@@ -14,17 +14,18 @@ use rmcp::model::{
     Implementation, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerResult,
 };
 use rmcp::service::{
-    ClientCacheConfig, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions, RunningService, ServiceError,
+    ClientCacheConfig, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions, RunningService,
+    ServiceError,
 };
 use serde_json::{Map, Value};
 use tokio::process::{Child, Command};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::stderr::LastLines;
 use super::transport::{LineTransport, RawResults, TOO_LARGE};
 use super::{ServerCommand, result};
 use crate::catalog::{self, Tool};
+use crate::child_stderr::LastLines;
 
 /// What a server process inherits, besides what its configuration sets.
 const INHERITED: [&str; 9] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
@@ -49,6 +50,8 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct Offer {
     pub(crate) tools: Vec<Tool>,
+    /// What a client that loads all definitions would get of them.
+    pub(crate) definitions_bytes: usize,
     /// The answer to a worker's `ListTools`, which only depends on the policy: made once.
     pub(crate) briefs: OnceLock<Vec<u8>>,
     peer: Peer<RoleClient>,
@@ -56,8 +59,7 @@ pub(crate) struct Offer {
 
 impl Offer {
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&Tool> {
-        let by_name = self.tools.iter().find(|tool| tool.name == *name);
-        by_name.or_else(|| self.tools.iter().find(|tool| tool.identifier == name.as_str()))
+        self.tools.iter().find(|tool| tool.name == *name)
     }
 }
 
@@ -98,7 +100,10 @@ impl Connection {
             Ok(Err(_)) => "it was shut down".into(),
             Err(_) => format!("it did not start within {} s", self.start_timeout.as_secs_f32()),
         };
-        Err(self.failure(FailureCode::UpstreamUnavailable, format!("server {} is not available: {reason}", self.name)))
+        Err(self.failure(
+            FailureCode::UpstreamUnavailable,
+            format!("server {} is not available: {reason}", self.name),
+        ))
     }
 
     /// Sends a permitted call. When the caller stops waiting, the upstream is told that it is cancelled.
@@ -113,7 +118,10 @@ impl Connection {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(parameters));
         let answer = send(offer.peer.clone(), request, self.call_timeout).await;
         let outcome = answer.map_err(|error| self.told(&error)).and_then(result::envelope);
-        outcome.map_err(|(code, message)| Failure { tool: Some(tool.to_string()), ..self.failure(code, message) })
+        outcome.map_err(|(code, message)| Failure {
+            tool: Some(tool.to_string()),
+            ..self.failure(code, message)
+        })
     }
 
     fn told(&self, error: &ServiceError) -> (FailureCode, String) {
@@ -121,12 +129,16 @@ impl Connection {
         match error {
             ServiceError::McpError(error) if error.message == TOO_LARGE => (
                 FailureCode::ResultTooLarge,
-                format!("the result of server {name} exceeds the limit of one message; ask for less at a time"),
+                format!(
+                    "the result of server {name} exceeds the limit of one message; ask for less at a time"
+                ),
             ),
             ServiceError::McpError(error) if error.code.0 == -32602 => {
                 (FailureCode::InvalidArguments, error.message.chars().take(4_000).collect())
             }
-            ServiceError::McpError(error) => (FailureCode::ToolFailed, error.message.chars().take(4_000).collect()),
+            ServiceError::McpError(error) => {
+                (FailureCode::ToolFailed, error.message.chars().take(4_000).collect())
+            }
             ServiceError::Timeout { .. } => (
                 FailureCode::Timeout,
                 format!("server {name} did not answer within {} s", self.call_timeout.as_secs_f32()),
@@ -153,7 +165,11 @@ impl Connection {
 
 /// Sends one request, whose result comes back raw. rmcp forgets a request that nobody waits for without telling the
 /// server, so a task of its own stays with it to the end.
-async fn send(peer: Peer<RoleClient>, request: ClientRequest, limit: Duration) -> Result<Value, ServiceError> {
+async fn send(
+    peer: Peer<RoleClient>,
+    request: ClientRequest,
+    limit: Duration,
+) -> Result<Value, ServiceError> {
     let mut handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
     let (mut answer, waiting) = oneshot::channel();
     tokio::spawn(async move {
@@ -194,7 +210,12 @@ struct Link {
     last_lines: LastLines,
 }
 
-async fn hold(name: ServerName, command: ServerCommand, state: watch::Sender<State>, closing: CancellationToken) {
+async fn hold(
+    name: ServerName,
+    command: ServerCommand,
+    state: watch::Sender<State>,
+    closing: CancellationToken,
+) {
     let mut legacy = false;
     let mut backoff = BACKOFF_MIN;
     loop {
@@ -242,7 +263,11 @@ async fn until_the_end(
     end(link.child).await;
 }
 
-async fn start(name: &ServerName, command: &ServerCommand, legacy: &mut bool) -> Result<(Link, Offer), String> {
+async fn start(
+    name: &ServerName,
+    command: &ServerCommand,
+    legacy: &mut bool,
+) -> Result<(Link, Offer), String> {
     let attempt = async {
         if !*legacy {
             match connect(name, command, probe()).await {
@@ -288,7 +313,7 @@ async fn connect(
     })?;
     let last_lines = LastLines::default();
     if let Some(stderr) = child.stderr.take() {
-        last_lines.follow(name.clone(), stderr);
+        last_lines.follow(name.to_string(), stderr);
     }
     let raw = RawResults::default();
     let handshake = async {
@@ -303,8 +328,9 @@ async fn connect(
         Ok((service, tools))
     };
     match handshake.await {
-        Ok((service, tools)) => {
-            let offer = Offer { tools, briefs: OnceLock::new(), peer: service.peer().clone() };
+        Ok((service, (tools, definitions_bytes))) => {
+            let offer =
+                Offer { tools, definitions_bytes, briefs: OnceLock::new(), peer: service.peer().clone() };
             Ok((Link { child, service, last_lines }, offer))
         }
         Err(reason) => {
@@ -342,16 +368,26 @@ async fn end(mut child: Child) {
     let _ = child.wait().await;
 }
 
-async fn list_tools(name: &ServerName, peer: &Peer<RoleClient>, limit: Duration) -> Result<Vec<Tool>, String> {
+async fn list_tools(
+    name: &ServerName,
+    peer: &Peer<RoleClient>,
+    limit: Duration,
+) -> Result<(Vec<Tool>, usize), String> {
     let mut tools: Vec<Tool> = Vec::new();
+    let mut bytes = 0;
     let mut cursor: Option<String> = None;
     for _ in 0..PAGES_MAX {
         let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
-        let request = ListToolsRequest { params: Some(params), method: Default::default(), extensions: Default::default() };
+        let request = ListToolsRequest {
+            params: Some(params),
+            method: Default::default(),
+            extensions: Default::default(),
+        };
         let page = send(peer.clone(), ClientRequest::ListToolsRequest(request), limit).await;
         let page = page.map_err(|error| format!("tools/list failed: {error}"))?;
         let entries = page.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         for entry in entries {
+            bytes += entry.to_string().len();
             match Tool::from_json(entry) {
                 _ if tools.len() == catalog::TOOLS_MAX => break,
                 Some(tool) if tools.iter().all(|other| other.name != tool.name) => tools.push(tool),
@@ -360,10 +396,10 @@ async fn list_tools(name: &ServerName, peer: &Peer<RoleClient>, limit: Duration)
         }
         let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
         if next.is_none() || next == cursor || tools.len() == catalog::TOOLS_MAX {
-            return Ok(tools);
+            return Ok((tools, bytes));
         }
         cursor = next;
     }
     tracing::warn!(server = %name, "tools/list has more than {PAGES_MAX} pages; the rest is left out");
-    Ok(tools)
+    Ok((tools, bytes))
 }

@@ -16,7 +16,9 @@ pub(super) fn envelope(mut result: Value) -> Result<Value, (FailureCode, String)
         let message = "the tool asks for more input from a person, which a program cannot give".to_owned();
         return Err((FailureCode::ToolFailed, message));
     }
-    if let Some(structured) = result.get_mut("structuredContent").map(Value::take).filter(|value| !value.is_null()) {
+    if let Some(structured) =
+        result.get_mut("structuredContent").map(Value::take).filter(|value| !value.is_null())
+    {
         return Ok(json!({ "structured": structured }));
     }
     let content = result.get_mut("content").map(Value::take).unwrap_or_else(|| json!([]));

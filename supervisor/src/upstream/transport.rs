@@ -38,7 +38,12 @@ pub(super) struct LineTransport {
 
 impl LineTransport {
     /// Takes the streams over.
-    pub(super) fn new(stdout: ChildStdout, stdin: ChildStdin, line_bytes_max: usize, raw: RawResults) -> Self {
+    pub(super) fn new(
+        stdout: ChildStdout,
+        stdin: ChildStdin,
+        line_bytes_max: usize,
+        raw: RawResults,
+    ) -> Self {
         Self {
             read: BufReader::with_capacity(64 * 1024, stdout),
             line: Vec::new(),

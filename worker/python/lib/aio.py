@@ -14,6 +14,7 @@ from lockhouse_calls import read as _read
 from lockhouse_servers import server_attribute as _server_attribute
 from lockhouse_streams import flush as _flush_output
 from lockhouse_values import from_envelope as _from_envelope
+from mcp_tools import _request
 
 __path__ = []
 _sys.modules["mcp_tools"].aio = _sys.modules[__name__]
@@ -30,13 +31,7 @@ def __getattr__(name):
 
 async def call_tool(server, tool=None, arguments=None, /, **named):
     """Calls a tool by name, as `mcp_tools.call_tool` does."""
-    from lockhouse_calls import arguments_of
-    from mcp_tools import _named
-
-    if tool is not None and not isinstance(tool, str):
-        tool, arguments = None, tool
-    server, tool = _named(server, tool)
-    return await call(server, tool, arguments_of(server, tool, (), (), {**(arguments or {}), **named}))
+    return await call(*_request(server, tool, arguments, named))
 
 
 async def call(server, tool, arguments):

@@ -10,7 +10,7 @@ import sys
 import traceback
 
 from lockhouse_calls import ToolError, identifier, known_servers
-from lockhouse_sealed import FILES, PREFIX
+from lockhouse_sealed import FILES, PREFIX, SYSTEM
 from lockhouse_values import Text
 
 FILENAME = "<code>"
@@ -94,6 +94,8 @@ def _chain(error, frames):
     while error is not None and len(parts) < MAX_CHAIN and id(error) not in seen:
         seen.add(id(error))
         parts.append(_one(error, frames) + (f"\n\n{link}\n\n" if link else ""))
+        if isinstance(error, MemoryError):
+            break  # Its context is the same once more.
         if error.__cause__ is not None:
             error, link = error.__cause__, "The above exception was the direct cause of the following exception:"
         elif error.__context__ is not None and not error.__suppress_context__:
@@ -114,7 +116,7 @@ def _one(error, frames):
         if times > _COLLAPSE:
             lines.append(f"  [Previous line repeated {times - _COLLAPSE} more times]")
     if _is_in_source(error):
-        source = error.text or ""
+        source = _lines[error.lineno - 1] if 0 < (error.lineno or 0) <= len(_lines) else ""
         lines.append(f'  File "{FILENAME}", line {error.lineno}')
         if source.strip() and error.offset:
             caret = max(error.offset - 1 - (len(source) - len(source.lstrip())), 0)
@@ -148,7 +150,7 @@ def _message(error):
         return f"the code called exit({_clean(error.code, 200)})"
     message = _clean(error.msg if _is_in_source(error) else error, MAX_MESSAGE)
     if isinstance(error, PermissionError) and error.errno == errno.EPERM and PREFIX not in message:
-        return f"{message} ({FILES})"
+        return f"{message} ({FILES if error.filename else SYSTEM})"
     return message
 
 
@@ -196,7 +198,8 @@ def _hint_for_name(name):
         return f"write `from mcp_tools import {name}` first"
     if name in sys.modules and "." not in name:
         return f"write `import {name}` first"
-    near = difflib.get_close_matches(str(name), list(vars(sys.modules["__main__"])), 1)
+    names = [known for known in vars(sys.modules["__main__"]) if known[:2] != "__"]
+    near = difflib.get_close_matches(str(name), names, 1)
     return f"did you mean {near[0]}?" if near else None
 
 
@@ -206,12 +209,16 @@ def hide_own_frames():
         original = getattr(traceback, name, None)
         if original is not None:
             setattr(traceback, name, _without_ours(original))
+    walk_stack = traceback.walk_stack
+    hiding = _without_ours(walk_stack)
+    # Without an argument it counts its callers' frames: leave that alone.
+    traceback.walk_stack = lambda frame: walk_stack(frame) if frame is None else hiding(frame)
 
 
 def _without_ours(walk):
-    def walk_tb(trace):
-        for item in walk(trace):
+    def walk_without_ours(start):
+        for item in walk(start):
             if not str(item[0].f_globals.get("__name__")).startswith(("lockhouse_", "mcp_tools")):
                 yield item
 
-    return walk_tb
+    return walk_without_ours

@@ -35,12 +35,17 @@ def describe(server, tool=None):
 
 def call_tool(server, tool=None, arguments=None, /, **named):
     """Calls a tool by name: call_tool("github", "list_issues", {...}) or call_tool("github.list_issues", owner="acme")."""
+    return call(*_request(server, tool, arguments, named))
+
+
+def _request(server, tool, arguments, named):
+    """Server, tool and JSON of the arguments of `call_tool`, however they were written."""
     if tool is not None and not isinstance(tool, str):
         tool, arguments = None, tool
     server, tool = _named(server, tool)
     if isinstance(arguments, (list, tuple)):
-        return call(server, tool, _arguments_of(server, tool, (), arguments, named))
-    return call(server, tool, _arguments_of(server, tool, (), (), {**(arguments or {}), **named}))
+        return server, tool, _arguments_of(server, tool, (), arguments, named)
+    return server, tool, _arguments_of(server, tool, (), (), {**(arguments or {}), **named})
 
 
 def _named(server, tool):

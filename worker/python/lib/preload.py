@@ -10,11 +10,11 @@ import sys
 _MODULES = """
 json re math cmath datetime _strptime time calendar collections collections.abc itertools functools operator statistics
 decimal fractions numbers random string textwrap csv io base64 binascii hashlib hmac uuid secrets html html.parser
-html.entities urllib.parse unicodedata stringprep xml.etree.ElementTree xml.dom.minidom xml.dom.expatbuilder xml.sax.saxutils
+html.entities urllib.parse unicodedata stringprep xml.etree.ElementTree xml.dom.minidom xml.dom.expatbuilder
 zoneinfo difflib heapq bisect enum dataclasses typing types abc contextlib contextvars copy copyreg pprint reprlib
 asyncio concurrent.futures concurrent.futures.thread threading queue weakref array struct graphlib ipaddress
 locale keyword token tokenize ast inspect dis traceback linecache warnings logging shlex fnmatch glob pathlib os os.path sys
-signal tempfile shutil subprocess socket selectors configparser argparse getopt zlib gzip zipfile pickle codecs timeit
+signal tempfile shutil subprocess socket selectors configparser zlib gzip zipfile pickle codecs timeit
 platform errno stat gc atexit builtins importlib importlib.util sched
 """
 # A distribution or a version may lack these.
@@ -56,6 +56,7 @@ def preload(extra):
     "x".encode("idna")
     for name in extra:
         _load_extra(name)
+    _use_once()
     _keep_zones()
 
 
@@ -64,12 +65,15 @@ def _load_extra(name):
         importlib.import_module(name)
     except BaseException as error:  # Whatever a package raises, SystemExit included, must name the package.
         raise ImportError(f"[python] preload: {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _use_once():
     for package, code in _FIRST_USES.items():
-        if package in sys.modules and package == name.partition(".")[0] or package == "numpy" in sys.modules:
+        if package in sys.modules:
             try:
                 exec(code, {})
             except Exception:
-                pass  # Only a warm-up: the package itself is there.
+                pass  # A warm-up only: the package itself is there.
 
 
 def _keep_zones():
@@ -92,7 +96,6 @@ def _keep_zones():
         _common.load_tzdata = load_tzdata
         zoneinfo.reset_tzpath(to=())
         zoneinfo.available_timezones = available_timezones
-    zoneinfo.ZoneInfo("UTC") if "UTC" in zones else None
 
 
 def _tzdata_folder():

@@ -98,6 +98,7 @@ def run(code, servers):
 
 def _execute(code):
     errors.set_source(code)
+    _Execution.coroutine = None
     main = ModuleType("__main__")
     names = main.__dict__
     names["__builtins__"] = builtins

@@ -25,6 +25,7 @@ FILES = f"{PREFIX}: files cannot be opened; use a tool of an MCP server instead"
 NETWORK = f"{PREFIX}: there is no network; use a tool of an MCP server instead"
 PROCESSES = f"{PREFIX}: processes cannot be started; use a tool of an MCP server instead"
 TEMPORARY = f"{PREFIX}: there are no temporary files; keep data in variables, io.BytesIO or io.StringIO"
+SYSTEM = f"{PREFIX}: the operating system is out of reach; use a tool of an MCP server instead"
 INPUT = f"{PREFIX}: there is no input; put the values into the code"
 
 _REFUSED = (
@@ -54,6 +55,7 @@ def seal():
         setattr(os.path, name, _absence(getattr(os.path, name)))
     builtins.open = io.open = _opening(io.open)
     builtins.input = _refused_input
+    builtins.help = _short_help
     socket.socket.__init__ = _connected_only(socket.socket.__init__)
     os.getcwd = lambda: "/"
     sys.meta_path[:] = [BuiltinImporter, FrozenImporter, ServerFinder, Sealed]
@@ -74,7 +76,7 @@ def _opening(original):
     def open(file, *args, **kwargs):
         if isinstance(file, int):  # A descriptor, such as the end of a pipe.
             return original(file, *args, **kwargs)
-        raise PermissionError(errno.EPERM, FILES, file)
+        raise PermissionError(errno.EPERM, FILES, os.fspath(file))
 
     return open
 
@@ -93,6 +95,11 @@ def _refused_input(prompt="", /):
     raise EOFError(INPUT)
 
 
+def _short_help(thing=None, /):
+    """Prints the documentation of a thing."""  # pydoc would cost more than it is worth here.
+    print(getattr(thing, "__doc__", None) or f"{thing!r} has no documentation")
+
+
 _told = set()
 
 
@@ -100,12 +107,12 @@ def _absence(original):
     """False is right, and misleading: say once why, if it is the code that asks and not a library."""
     @functools.wraps(original)
     def absent(path):
-        frame = sys._getframe(1)
-        for _ in range(3):
-            if frame is not None and frame.f_code.co_filename == "<code>" and original.__name__ not in _told:
-                _told.add(original.__name__)
-                print(f"os.path.{original.__name__} is always False: {FILES}", file=sys.stderr)
-            frame = frame and frame.f_back
+        caller = sys._getframe(1)
+        if str(caller.f_globals.get("__name__")).startswith("pathlib"):
+            caller = caller.f_back
+        if caller.f_code.co_filename == "<code>" and original.__name__ not in _told:
+            _told.add(original.__name__)
+            print(f"os.path.{original.__name__} is always False: {FILES}", file=sys.stderr)
         return False
 
     return absent

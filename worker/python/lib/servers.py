@@ -12,17 +12,18 @@ from lockhouse_calls import (
 )
 
 _SYNC, _ASYNC = "mcp_tools.", "mcp_tools.aio."
+_imported = []
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 
 
 def begin(servers):
     """A new execution: what an earlier one imported is forgotten."""
     _begin(servers)
-    for name, module in list(sys.modules.items()):
-        if isinstance(module, ServerModule):
-            del sys.modules[name]
-            parent, _, child = name.rpartition(".")
-            vars(sys.modules[parent]).pop(child, None)
+    while _imported:
+        name = _imported.pop()
+        sys.modules.pop(name, None)
+        parent, _, child = name.rpartition(".")
+        vars(sys.modules[parent]).pop(child, None)
 
 
 class ServerModule(ModuleType):
@@ -123,6 +124,7 @@ class ServerFinder:
 
     @staticmethod
     def create_module(spec):
+        _imported.append(spec.name)
         return ServerModule(spec.name, spec.loader_state)
 
     @staticmethod

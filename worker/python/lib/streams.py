@@ -49,5 +49,7 @@ def install():
 def flush():
     """Passes on what is buffered, also when the code has replaced `sys.stdout`."""
     for stream in _open:
-        if not stream.closed:
+        try:
             stream.flush()
+        except ValueError:
+            pass  # The code has closed or detached it.

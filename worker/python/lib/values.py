@@ -4,7 +4,6 @@ import base64
 import binascii
 import json
 import math
-import sys
 from collections import deque
 from collections.abc import ItemsView, KeysView, Mapping, ValuesView
 from dataclasses import fields, is_dataclass

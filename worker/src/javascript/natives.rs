@@ -4,11 +4,10 @@ use std::rc::Rc;
 
 use lockhouse_protocol::Stream;
 use lockhouse_worker::signals;
-use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
 
 use super::host::Link;
-use super::{base64, errors, requests};
+use super::{base64, errors, requests, values};
 
 /// Makes the object of native functions. No user code can reach it.
 pub(super) fn object<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Object<'js>> {
@@ -33,10 +32,12 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> 
     // Queues a request: the id that its reply will have, or why there will be none.
     let shared = Rc::clone(link);
     let start = move |ctx: Ctx<'js>, kind: String, first: String, second: String, third: String| -> Result<Array<'js>> {
+        let too_deep = |_| Exception::throw_range(&ctx, "the arguments are nested too deeply for JSON");
+        let third = values::portable(third).map_err(too_deep)?;
         let answer = Array::new(ctx.clone())?;
         match requests::parse(&kind, (first, second, third)) {
             Ok(request) => {
-                let call = shared.with_host(|host| host.start(request));
+                let call = shared.host.get().map(|host| host.start(request));
                 shared.under_way.set(shared.under_way.get() + u32::from(call.is_some()));
                 answer.set(0, call.map(|call| call.0))?;
             }
@@ -48,11 +49,12 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> 
 
     // Sends a request and waits: whether it succeeded, and the JSON or the failure.
     let shared = Rc::clone(link);
-    let ask = move |ctx: Ctx<'js>, kind: String, first: String, second: Opt<String>| -> Result<Array<'js>> {
-        let reply = match requests::parse(&kind, (first, second.0.unwrap_or_default(), String::new())) {
+    let ask = move |ctx: Ctx<'js>, kind: String, first: String, second: String| -> Result<Array<'js>> {
+        let reply = match requests::parse(&kind, (first, second, String::new())) {
             Ok(request) => shared
-                .with_host(|host| host.ask(request, &mut || signals::pending().is_some()))
-                .flatten()
+                .host
+                .get()
+                .and_then(|host| host.ask(request, &mut || signals::pending().is_some()))
                 // The interrupt handler ends the program at its next look.
                 .ok_or_else(|| Exception::throw_message(&ctx, "stopped"))?,
             Err(failure) => Err(failure),

@@ -60,7 +60,7 @@
     for (const { subject, stack } of pending.values()) return [subject, stack];
     return ["", ""];
   };
-  const ask = (kind, first, second) => {
+  const ask = (kind, first, second = "") => {
     const answer = native.ask(kind, wellFormed(first), second);
     if (!answer[0]) throw errorFrom(answer[1]);
     return answer[1];
@@ -94,7 +94,7 @@
     return encode(values);
   };
   const invoke = (server, tool, values) =>
-    request("call", [server, tool, realm.portable(encodeArguments(values))], unwrap, `${server}.${tool}`);
+    request("call", [server, tool, encodeArguments(values)], unwrap, `${server}.${tool}`);
 
   // Servers and names.
   const servers = new Map();
@@ -166,30 +166,37 @@
       tool: key,
     });
   };
-  const handler = {
+  const handlerOf = (server) => ({
     get(target, key) {
       if (isOrdinary(key)) return Reflect.get(target, key);
-      const { server } = target;
       const known = server.properties.get(key);
       if (known) return known;
       const made = property(server, key);
       server.properties.set(key, made);
       return made;
     },
-    has: (target, key) => !isOrdinary(key) && find(target.server, key) !== undefined,
+    has: (target, key) => !isOrdinary(key) && find(server, key) !== undefined,
     set: (target, key) => {
-      throw new TypeError(`${target.server.name}.${String(key)} is a tool, and cannot be set`);
+      throw new TypeError(`${server.name}.${String(key)} cannot be set: the properties of a server are its tools`);
     },
-    ownKeys: (target) => [...listOf(target.server).map((tool) => tool.identifier ?? tool.name), "server"],
-    getOwnPropertyDescriptor: (target, key) =>
-      key === "server"
-        ? Reflect.getOwnPropertyDescriptor(target, key)
-        : find(target.server, key) && { value: handler.get(target, key), enumerable: true, configurable: true },
-  };
+    ownKeys: () => listOf(server).map((tool) => tool.identifier ?? tool.name),
+    getOwnPropertyDescriptor(target, key) {
+      if (isOrdinary(key) || !find(server, key)) return undefined;
+      return { value: this.get(target, key), enumerable: true, configurable: true };
+    },
+  });
+  // What a server is to code that knows no proxies.
+  class McpServer {
+    #shown;
+    constructor(name) {
+      this.#shown = `[MCP server: ${name}]`;
+      hidden(this, "toString", () => this.#shown);
+      hidden(this, "toJSON", () => this.#shown);
+    }
+  }
   const serverObject = (name) => {
     const server = { name, list: undefined, functions: new Map(), properties: new Map(), proxy: undefined };
-    const target = hidden({}, "server", server);
-    server.proxy = new Proxy(target, handler);
+    server.proxy = new Proxy(new McpServer(name), handlerOf(server));
     names.set(server.proxy, `[MCP server: ${name}]`);
     servers.set(name, server);
   };
@@ -230,9 +237,10 @@
     return request("describe", [server, tool], undefined, `describe ${server}.${tool}`);
   };
   const searchTools = (query, options) => {
-    const { search, limit = 10 } = typeof options === "object" && options !== null ? options : { limit: options };
-    const words = [query?.search ?? query?.query ?? query ?? search ?? ""].flat().map(String).join(" ");
-    const most = Math.min(Math.max(Math.trunc(Number(query?.limit ?? limit)) || 10, 1), 1000);
+    const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+    const asked = { ...(isObject(query) ? query : { query }), ...(isObject(options) ? options : { limit: options }) };
+    const words = [asked.search ?? asked.query ?? ""].flat().map(String).join(" ");
+    const most = Math.min(Math.max(Math.trunc(Number(asked.limit)) || 10, 1), 1000);
     return request("search", [words, String(most)], undefined, "a search for tools");
   };
   const listServers = () => request("list_servers", [], undefined, "the list of servers");

@@ -198,25 +198,21 @@ fn return_last_expression<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a
     }
 }
 
-/// Writes one hoisted import as one line: a lookup that runs before everything else.
+/// Writes one hoisted import as one line: lookups that run before everything else.
+///
+/// No destructuring: QuickJS does not know the position of what that reads.
 fn lookup(import: &ImportDeclaration, head: &mut String) {
-    let module = quoted(&import.source.value);
-    let mut named = Vec::new();
+    let module = format!("{MODULE}({})", quoted(&import.source.value));
+    let _ = write!(head, "{module};");
     for specifier in import.specifiers.iter().flatten() {
-        match specifier {
+        let name = &specifier.local().name;
+        let _ = match specifier {
             ImportDeclarationSpecifier::ImportSpecifier(one) if one.imported.name() != "default" => {
-                named.push(format!("{}: {}", quoted(&one.imported.name()), one.local.name));
+                write!(head, " const {name} = {module}[{}];", quoted(&one.imported.name()))
             }
             // A module's default is the module.
-            whole => {
-                let _ = write!(head, "const {} = {MODULE}({module}); ", whole.local().name);
-            }
-        }
-    }
-    if named.is_empty() {
-        let _ = write!(head, "{MODULE}({module});");
-    } else {
-        let _ = write!(head, "const {{ {} }} = {MODULE}({module});", named.join(", "));
+            _ => write!(head, " const {name} = {module};"),
+        };
     }
     head.push('\n');
 }

@@ -82,6 +82,8 @@
 
   // Text that is valid in UTF-8, of bounded length; null for what is no text.
   realm.clip = (value) => (typeof value === "string" ? wellFormed(slice(value, 0, 4096)) : null);
+  realm.global = (name, value) =>
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true, enumerable: false });
   realm.latin1 = latin1;
   realm.wellFormed = wellFormed;
 }

@@ -1,9 +1,8 @@
-//! What a server writes to its standard error: kept for error messages, and logged line by line.
+//! What a child process writes to its standard error: kept for error messages, and logged line by line.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lockhouse_protocol::ServerName;
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::ChildStderr;
 
@@ -12,11 +11,11 @@ const LINE_BYTES_MAX: usize = 400;
 
 /// The last lines.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct LastLines(Arc<Mutex<VecDeque<String>>>);
 
 impl LastLines {
-    /// Reads until the server closes it. Long lines are cut: a server may write what it likes for as long as it likes.
-    pub(super) fn follow(&self, server: ServerName, stderr: ChildStderr) {
+    /// Reads until the child closes it. Long lines are cut: a child may write what it likes for as long as it likes.
+    pub(crate) fn follow(&self, child: String, stderr: ChildStderr) {
         let lines = self.clone();
         tokio::spawn(async move {
             let mut stderr = BufReader::new(stderr);
@@ -24,22 +23,22 @@ impl LastLines {
             while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
                 for &byte in &buffer[..count] {
                     match byte {
-                        b'\n' => lines.push(&server, &std::mem::take(&mut line)),
+                        b'\n' => lines.push(&child, &std::mem::take(&mut line)),
                         _ if line.len() < LINE_BYTES_MAX => line.push(byte),
                         _ => {}
                     }
                 }
             }
-            lines.push(&server, &line);
+            lines.push(&child, &line);
         });
     }
 
-    fn push(&self, server: &ServerName, line: &[u8]) {
+    fn push(&self, child: &str, line: &[u8]) {
         let line: String = String::from_utf8_lossy(line).chars().filter(|c| !c.is_control()).collect();
         if line.trim().is_empty() {
             return;
         }
-        tracing::debug!(%server, "stderr: {line}");
+        tracing::debug!(%child, "stderr: {line}");
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == LINES_KEPT {
             lines.pop_front();
@@ -48,7 +47,7 @@ impl LastLines {
     }
 
     /// The last lines as a clause for an error message.
-    pub(super) fn told(&self) -> String {
+    pub(crate) fn told(&self) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match lines.is_empty() {
             true => String::new(),

@@ -1,0 +1,135 @@
+//! The command line: one file per command.
+#![allow(clippy::print_stdout)] // This is where the program speaks to people.
+
+mod doctor;
+mod policy;
+mod run;
+mod serve;
+pub(crate) mod table;
+mod tools;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use lockhouse_policies::Policy;
+
+use crate::config::{self, ConfigError, Files, Settings};
+use crate::demo;
+use crate::execution::Language;
+use crate::supervisor::{StartError, Supervisor};
+
+/// Wrong arguments, or a file that cannot be used; clap's own exit status is the same.
+pub(crate) const USAGE: u8 = 2;
+/// This host cannot run code safely, or something that was needed is not available.
+pub(crate) const UNAVAILABLE: u8 = 7;
+
+/// An MCP server that runs code in sealed workers, with every other MCP server as a library.
+#[derive(Debug, Parser)]
+#[command(version, about, after_help = EXIT_CODES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    files: Files,
+}
+
+const EXIT_CODES: &str = "Exit status: 0 ok, 1 the code failed, 2 wrong arguments or files, 3 timeout, 4 limit, \
+    5 killed, 6 cancelled, 7 not available on this host. LOCKHOUSE_LOG=debug shows more on stderr.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve one AI client over standard input and output
+    Serve,
+    /// Run a program, as run_code would
+    Run(run::Arguments),
+    /// Show what Lockhouse does, with a small server of its own
+    Demo,
+    /// List, search and show the tools of the configured servers
+    #[command(subcommand)]
+    Tools(tools::Command),
+    /// Write, check and explain the policy
+    #[command(subcommand)]
+    Policy(policy::Command),
+    /// Try every protection on this host
+    Doctor(doctor::Arguments),
+    /// The demo's own upstream server
+    #[command(hide = true)]
+    DemoServer,
+}
+
+/// Runs the command that was asked for.
+pub(crate) fn main() -> ExitCode {
+    let Arguments { command, files } = Arguments::parse();
+    log_to_stderr(matches!(command, Command::Serve));
+    if let Err(error) = harden() {
+        return complain(&error, UNAVAILABLE);
+    }
+    // One thread for everything: zygotes end with the thread that started them, and no call pays for a change of
+    // thread on its way.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return complain(&error, UNAVAILABLE),
+    };
+    runtime.block_on(async {
+        match command {
+            Command::Serve => serve::serve(&files).await,
+            Command::Run(arguments) => run::run(&files, arguments).await,
+            Command::Demo => demo::demo().await,
+            Command::Tools(command) => tools::tools(&files, command).await,
+            Command::Policy(command) => policy::policy(&files, command).await,
+            Command::Doctor(arguments) => doctor::doctor(&files, &arguments).await,
+            Command::DemoServer => match demo::server::serve().await {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => complain(error.as_ref(), UNAVAILABLE),
+            },
+        }
+    })
+}
+
+/// The supervisor holds every connection: nobody may read its memory, from a core file or through ptrace.
+fn harden() -> Result<(), std::io::Error> {
+    nix::sys::prctl::set_dumpable(false)?;
+    nix::sys::prctl::set_child_subreaper(true)?;
+    rlimit::Resource::CORE.set(0, 0)
+}
+
+fn log_to_stderr(serving: bool) {
+    use tracing_subscriber::EnvFilter;
+    let default = if serving { "lockhouse=info,warn" } else { "lockhouse=warn,error" };
+    let filter = EnvFilter::try_from_env("LOCKHOUSE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour).init();
+}
+
+/// Says what is wrong, on stderr.
+pub(crate) fn complain(error: &(impl std::error::Error + ?Sized), status: u8) -> ExitCode {
+    eprintln!("lockhouse: {error}");
+    ExitCode::from(status)
+}
+
+/// Says what is wrong with the configuration, with colour where there is a person to see it.
+fn complain_config(error: &ConfigError) -> ExitCode {
+    match error {
+        ConfigError::Faults(faults) => {
+            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            eprintln!("{}", faults.render(colour));
+            ExitCode::from(USAGE)
+        }
+        ConfigError::Missing { .. } => complain(error, UNAVAILABLE),
+        _ => complain(error, USAGE),
+    }
+}
+
+fn load(files: &Files) -> Result<(Settings, Policy), ExitCode> {
+    let loaded = Settings::load(files).and_then(|settings| Ok((settings, config::load_policy(files)?)));
+    loaded.map_err(|error| complain_config(&error))
+}
+
+fn start(files: &Files, languages: &[Language]) -> Result<Supervisor, ExitCode> {
+    let (settings, policy) = load(files)?;
+    Supervisor::start(settings, policy, languages).map_err(|error| match error {
+        StartError::Config(error) => complain_config(&error),
+        StartError::Audit(error) => complain(&error, UNAVAILABLE),
+    })
+}

@@ -1,0 +1,123 @@
+//! `lockhouse doctor`: every promise of the sandbox, tried on this host with the workers that would serve.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{UNAVAILABLE, start, table};
+use crate::config::Files;
+use crate::execution::{Answer, Language, Status};
+use crate::supervisor::{CodeRequest, Supervisor};
+
+/// How to report.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+    /// Fail unless every protection is there
+    #[arg(long, value_name = "LEVEL", value_parser = ["full"])]
+    require: Option<String>,
+}
+
+/// Each attempt must fail inside a worker. The last one must succeed, so that a broken probe is not taken for a seal.
+const ATTEMPTS: &str = include_str!("doctor/attempts.py");
+
+struct Row {
+    protection: String,
+    holds: bool,
+    found: String,
+    /// What to do where it does not hold.
+    fix: String,
+}
+
+/// Tries everything and reports.
+pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
+    let languages = [Language::Python, Language::Typescript];
+    let supervisor = match start(files, &languages) {
+        Ok(supervisor) => supervisor,
+        Err(status) => return status,
+    };
+    let mut rows = Vec::new();
+    let mut reduced: Vec<String> = Vec::new();
+    for language in languages {
+        let (row, missing) = engine(&supervisor, language).await;
+        rows.push(row);
+        reduced.extend(missing);
+    }
+    reduced.sort();
+    reduced.dedup();
+    rows.extend(attempts(&supervisor).await);
+    supervisor.close().await;
+    report(&rows, &reduced, arguments)
+}
+
+fn report(rows: &[Row], reduced: &[String], arguments: &Arguments) -> ExitCode {
+    let level = if reduced.is_empty() { "full" } else { "reduced" };
+    if arguments.json {
+        let row = |row: &Row| json!({"protection": row.protection, "holds": row.holds, "found": row.found, "fix": row.fix});
+        let rows: Vec<Value> = rows.iter().map(row).collect();
+        println!("{:#}", json!({"level": level, "reduced": reduced, "rows": rows}));
+    } else {
+        let cells = |row: &Row| {
+            let verdict = if row.holds { "pass" } else { "FAIL" };
+            vec![row.protection.clone(), verdict.into(), row.found.clone(), row.fix.clone()]
+        };
+        let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
+        println!("{}", table::render(&["protection", "", "found", "fix"], &cells));
+        println!("\nsandbox level: {level}");
+        for missing in reduced {
+            println!("  reduced: {missing}");
+        }
+    }
+    let fatal = rows.iter().any(|row| !row.holds) || (arguments.require.is_some() && !reduced.is_empty());
+    if fatal { ExitCode::from(UNAVAILABLE) } else { ExitCode::SUCCESS }
+}
+
+async fn run(supervisor: &Supervisor, language: Language, code: &str) -> Answer {
+    let request = CodeRequest { language, code: code.into(), timeout: None, servers: None };
+    supervisor.run_code(request, &CancellationToken::new()).await
+}
+
+/// Starts a sealed worker, has the kernel confirm the seal, and runs a program.
+async fn engine(supervisor: &Supervisor, language: Language) -> (Row, Vec<String>) {
+    let protection = format!("sealed {} worker", language.as_str());
+    match supervisor.prepared(language).await {
+        Ok(prepared) => {
+            let answer = run(supervisor, language, "1 + 1").await;
+            let holds = answer.value == Some(json!(2));
+            let fix = if holds { String::new() } else { "report this: the engine does not work".into() };
+            let found = format!(
+                "{}; seccomp, Landlock, no_new_privs and no capabilities confirmed",
+                prepared.runtime
+            );
+            (Row { protection, holds, found, fix }, prepared.reduced)
+        }
+        Err(reason) => {
+            let fix = "see the reason".to_owned();
+            (Row { protection, holds: false, found: reason, fix }, Vec::new())
+        }
+    }
+}
+
+async fn attempts(supervisor: &Supervisor) -> Vec<Row> {
+    let answer = run(supervisor, Language::Python, ATTEMPTS).await;
+    let Some(Value::Object(outcomes)) = answer.value.filter(|_| answer.status == Status::Ok) else {
+        let found = answer.error.map(|error| error.message).unwrap_or_default();
+        return vec![Row {
+            protection: "attempts".into(),
+            holds: false,
+            found,
+            fix: "the attempts did not run".into(),
+        }];
+    };
+    let row = |(name, outcome): (String, Value)| {
+        let found = outcome.as_str().unwrap_or_default().to_owned();
+        let should_work = name.starts_with("control");
+        let holds = (found == "succeeded") == should_work;
+        let fix = if holds { "" } else { "do not use Lockhouse on this host; report this" };
+        Row { protection: name, holds, found, fix: fix.into() }
+    };
+    outcomes.into_iter().map(row).collect()
+}

@@ -1,0 +1,137 @@
+//! `lockhouse run`
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{USAGE, start};
+use crate::config::Files;
+use crate::execution::{Answer, Language};
+use crate::supervisor::CodeRequest;
+
+/// Bytes that are read of a program: beyond any limit that can be configured for code.
+const READ_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// What to run.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Program file; - reads standard input
+    #[arg(required_unless_present = "code", conflicts_with = "code")]
+    file: Option<PathBuf>,
+    /// The program itself
+    #[arg(short, value_name = "CODE")]
+    code: Option<String>,
+    /// Language [default: by the ending of FILE]
+    #[arg(long)]
+    language: Option<Language>,
+    /// Seconds until the program is stopped; at most what the configuration gives
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<f64>,
+    /// Print the whole answer as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it and prints what came of it.
+pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
+    let json = arguments.json;
+    let request = match request(arguments) {
+        Ok(request) => request,
+        Err(message) => {
+            eprintln!("lockhouse: {message}");
+            return ExitCode::from(USAGE);
+        }
+    };
+    let supervisor = match start(files, &[request.language]) {
+        Ok(supervisor) => supervisor,
+        Err(status) => return status,
+    };
+    let cancelled = CancellationToken::new();
+    let interrupt = cancelled.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            interrupt.cancel();
+        }
+    });
+    let answer = supervisor.run_code(request, &cancelled).await;
+    supervisor.close().await;
+    if json {
+        println!("{:#}", answer.to_json())
+    } else {
+        print_for_people(&answer)
+    }
+    let refused = answer
+        .error
+        .as_ref()
+        .is_some_and(|error| ["InvalidRequest", "Unavailable"].contains(&error.kind.as_str()));
+    match refused {
+        true if answer.error.as_ref().is_some_and(|error| error.kind == "Unavailable") => {
+            ExitCode::from(super::UNAVAILABLE)
+        }
+        true => ExitCode::from(USAGE),
+        false => ExitCode::from(answer.status.exit_code()),
+    }
+}
+
+fn request(arguments: Arguments) -> Result<CodeRequest, String> {
+    let by_ending =
+        arguments.file.as_deref().and_then(Path::extension).and_then(|ending| match ending.to_str() {
+            Some("py") => Some(Language::Python),
+            Some("ts" | "js" | "mts" | "mjs") => Some(Language::Typescript),
+            _ => None,
+        });
+    let language = arguments
+        .language
+        .or(by_ending)
+        .ok_or("say which language: --language python or --language typescript")?;
+    let code = match (arguments.code, arguments.file) {
+        (Some(code), _) => code,
+        (None, Some(file)) => read(&file)?,
+        (None, None) => return Err("give a FILE, or -c CODE".into()),
+    };
+    let timeout = match arguments.timeout.map(Duration::try_from_secs_f64) {
+        None => None,
+        Some(Ok(timeout)) if !timeout.is_zero() => Some(timeout),
+        Some(_) => return Err("--timeout takes seconds above 0".into()),
+    };
+    Ok(CodeRequest { language, code, timeout, servers: None })
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let result = match file.as_os_str() == "-" {
+        true => std::io::stdin().take(READ_BYTES_MAX).read_to_end(&mut bytes),
+        false => {
+            std::fs::File::open(file).and_then(|opened| opened.take(READ_BYTES_MAX).read_to_end(&mut bytes))
+        }
+    };
+    result.map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count();
+        format!("{} is not UTF-8: line {line} has an invalid byte; save it as UTF-8", file.display())
+    })
+}
+
+fn print_for_people(answer: &Answer) {
+    print!("{}", answer.stdout);
+    eprint!("{}", answer.stderr);
+    match &answer.value {
+        Some(Value::String(text)) => println!("{text}"),
+        Some(value) => println!("{value:#}"),
+        None => {}
+    }
+    let Some(error) = &answer.error else { return };
+    if let Some(traceback) = &error.traceback {
+        eprintln!("{}", traceback.trim_end());
+    }
+    let place = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+    eprintln!("lockhouse: {}: {}{place}: {}", answer.status.as_str(), error.kind, error.message);
+    if let Some(hint) = &error.hint {
+        eprintln!("  hint: {hint}");
+    }
+}

@@ -1,0 +1,45 @@
+//! `lockhouse serve`
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::{UNAVAILABLE, start};
+use crate::config::Files;
+use crate::execution::Language;
+use crate::front;
+
+/// Serves until the client closes its end, or a signal asks to stop.
+pub(super) async fn serve(files: &Files) -> ExitCode {
+    let supervisor = match start(files, &[Language::Python, Language::Typescript]) {
+        Ok(supervisor) => Arc::new(supervisor),
+        Err(status) => return status,
+    };
+    let closing = CancellationToken::new();
+    close_on_signal(&closing);
+    let served = front::serve_stdio(supervisor.clone(), closing.clone()).await;
+    closing.cancel();
+    supervisor.close().await;
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("lockhouse: the connection to the AI client failed: {reason}");
+            ExitCode::from(UNAVAILABLE)
+        }
+    }
+}
+
+fn close_on_signal(closing: &CancellationToken) {
+    for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
+        let closing = closing.clone();
+        match signal(kind) {
+            Ok(mut signal) => drop(tokio::spawn(async move {
+                signal.recv().await;
+                closing.cancel();
+            })),
+            Err(error) => tracing::warn!("a signal cannot be handled: {error}"),
+        }
+    }
+}

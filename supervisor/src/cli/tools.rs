@@ -1,0 +1,123 @@
+//! `lockhouse tools`
+
+use std::process::ExitCode;
+
+use lockhouse_protocol::{ServerName, ToolName};
+use serde_json::{Value, json};
+
+use super::{USAGE, complain, start, table};
+use crate::config::Files;
+use crate::supervisor::Supervisor;
+
+/// What to show.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Every tool of every server, and whether the policy permits it
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Permitted tools that match, best first
+    Search {
+        /// Words
+        query: Vec<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// One tool in full
+    Show {
+        /// SERVER.TOOL
+        name: String,
+    },
+}
+
+/// Connects, shows, and closes.
+pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
+    let supervisor = match start(files, &[]) {
+        Ok(supervisor) => supervisor,
+        Err(status) => return status,
+    };
+    let gate = supervisor.gate();
+    let servers = gate.servers(None);
+    if servers.is_empty() {
+        eprintln!(
+            "lockhouse: no server is configured; name a file with --servers, or add [servers.NAME] to the configuration"
+        );
+    }
+    gate.upstreams().settle().await;
+    let status = match command {
+        Command::List { json } => list(&supervisor, json),
+        Command::Search { query, json } => {
+            let found = gate.search(&servers, &query.join(" "), 50, false).await;
+            print_rows(&found, json, &["server", "tool", "summary"]);
+            ExitCode::SUCCESS
+        }
+        Command::Show { name } => show(&supervisor, &name),
+    };
+    for reason in gate.unavailable(&servers) {
+        eprintln!("lockhouse: not available: {reason}");
+    }
+    supervisor.close().await;
+    status
+}
+
+fn list(supervisor: &Supervisor, as_json: bool) -> ExitCode {
+    let gate = supervisor.gate();
+    let row = |(server, tool, permitted): (&ServerName, crate::catalog::Tool, bool)| {
+        json!({
+            "server": server.as_str(), "tool": tool.name.as_str(), "policy": if permitted { "allowed" } else { "denied" },
+            "reads_only": tool.read_only, "summary": tool.summary,
+        })
+    };
+    let rows: Vec<Value> = gate.every_tool().into_iter().map(row).collect();
+    print_rows(&rows, as_json, &["server", "tool", "policy", "summary"]);
+    ExitCode::SUCCESS
+}
+
+fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
+    let (server, tool) = match parse_name(name) {
+        Ok(parsed) => parsed,
+        Err(status) => return status,
+    };
+    let found = supervisor
+        .gate()
+        .every_tool()
+        .into_iter()
+        .find(|(other, found, _)| **other == server && found.name == tool);
+    match found {
+        Some((_, found, permitted)) => {
+            let mut full = found.full(server.as_str());
+            full["policy"] = if permitted { "allowed" } else { "denied" }.into();
+            println!("{full:#}");
+            ExitCode::SUCCESS
+        }
+        None => {
+            eprintln!("lockhouse: there is no tool {name}; `lockhouse tools list` shows all");
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+/// `SERVER.TOOL`; a tool's name may have dots, a server's may not.
+pub(super) fn parse_name(name: &str) -> Result<(ServerName, ToolName), ExitCode> {
+    let Some((server, tool)) = name.split_once('.') else {
+        eprintln!("lockhouse: {name:?} is not of the form SERVER.TOOL");
+        return Err(ExitCode::from(USAGE));
+    };
+    let parsed = ServerName::new(server).and_then(|server| Ok((server, ToolName::new(tool)?)));
+    parsed.map_err(|invalid| complain(&invalid, USAGE))
+}
+
+fn print_rows(rows: &[Value], as_json: bool, columns: &[&str]) {
+    if as_json {
+        println!("{:#}", Value::from(rows));
+        return;
+    }
+    let cell =
+        |row: &Value, column: &str| row.get(column).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let cells: Vec<Vec<String>> =
+        rows.iter().map(|row| columns.iter().map(|column| cell(row, column)).collect()).collect();
+    println!("{}", table::render(columns, &cells));
+}

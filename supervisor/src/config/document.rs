@@ -1,0 +1,228 @@
+//! `config.toml` as it is written. Every key has a default, and a key that is not listed here is an error.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lockhouse_policies::{Diagnostic, Diagnostics, Source};
+use lockhouse_protocol::ServerName;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::upstream::ServerCommand;
+
+/// The whole file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Document {
+    pub(super) limits: Limits,
+    pub(super) pool: Pool,
+    pub(super) python: Python,
+    pub(super) javascript: JavaScript,
+    pub(super) audit: Audit,
+    servers: BTreeMap<Spanned<String>, Server>,
+}
+
+/// `[limits]`: what one execution may use.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Limits {
+    pub(super) timeout_seconds: f64,
+    pub(super) grace_ms: u32,
+    pub(super) cpu_seconds: u32,
+    pub(super) memory_mib: u32,
+    pub(super) code_kib: u32,
+    pub(super) output_kib: u32,
+    pub(super) calls: u32,
+    pub(super) parallel_calls: u32,
+    /// The largest message between worker and supervisor, and with it the largest tool result and value.
+    pub(super) frame_kib: u32,
+    pub(super) shown_bytes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            timeout_seconds: 30.0,
+            grace_ms: 100,
+            cpu_seconds: 30,
+            memory_mib: 256,
+            code_kib: 256,
+            output_kib: 1024,
+            calls: 1_000,
+            parallel_calls: 64,
+            frame_kib: 8 * 1024,
+            shown_bytes: 10 * 1024,
+        }
+    }
+}
+
+/// `[pool]`: workers of each language.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Pool {
+    pub(super) idle: u32,
+    pub(super) running: u32,
+    pub(super) queue: u32,
+    pub(super) recycle_after: u32,
+    /// The user and group of workers when Lockhouse runs as root.
+    pub(super) unprivileged_id: u32,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        // 61184 to 65519 is systemd's range for services' own users, where nobody else has files.
+        Self { idle: 4, running: 16, queue: 256, recycle_after: 1_000, unprivileged_id: 61_500 }
+    }
+}
+
+/// `[python]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Python {
+    pub(super) interpreter: Option<PathBuf>,
+    pub(super) extension: Option<PathBuf>,
+    pub(super) preload: Vec<String>,
+}
+
+/// `[javascript]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct JavaScript {
+    pub(super) worker: Option<PathBuf>,
+}
+
+/// `[audit]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Audit {
+    pub(super) directory: Option<PathBuf>,
+}
+
+/// `[servers.NAME]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Server {
+    command: String,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    cwd: Option<PathBuf>,
+    start_timeout_seconds: Option<u32>,
+    call_timeout_seconds: Option<u32>,
+}
+
+/// What a server gets that does not say otherwise.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ServerDefaults {
+    pub(super) start_timeout: Duration,
+    pub(super) call_timeout: Duration,
+    pub(super) line_bytes_max: usize,
+}
+
+impl Document {
+    /// Reads and checks the file.
+    pub(super) fn parse(source: &Source) -> Result<Self, Diagnostics> {
+        let document: Self = toml::from_str(&source.text).map_err(|error| {
+            let diagnostic =
+                Diagnostic::new(source, error.span(), "the configuration is not valid", error.message());
+            Diagnostics::from(diagnostic)
+        })?;
+        let mut faults: Vec<Diagnostic> =
+            document.servers.keys().filter_map(|name| invalid_name(source, name)).collect();
+        faults.extend(document.out_of_range().map(|(key, range)| {
+            let span = source.text.find(key).map(|start| start..start + key.len());
+            Diagnostic::new(source, span, format!("{key} is out of range"), format!("use {range}"))
+        }));
+        if faults.is_empty() { Ok(document) } else { Err(Diagnostics(faults)) }
+    }
+
+    /// Keys whose value cannot work.
+    fn out_of_range(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let (limits, pool) = (&self.limits, &self.pool);
+        let checks = [
+            ((0.01..=86_400.0).contains(&limits.timeout_seconds), "timeout_seconds", "0.01 to 86400"),
+            ((1..=60_000).contains(&limits.grace_ms), "grace_ms", "1 to 60000"),
+            ((1..=86_400).contains(&limits.cpu_seconds), "cpu_seconds", "1 to 86400"),
+            ((16..=1_048_576).contains(&limits.memory_mib), "memory_mib", "16 to 1048576"),
+            ((1..=8_192).contains(&limits.code_kib), "code_kib", "1 to 8192"),
+            ((1..=65_536).contains(&limits.output_kib), "output_kib", "1 to 65536"),
+            ((1..=1_000_000).contains(&limits.calls), "calls", "1 to 1000000"),
+            ((1..=1_024).contains(&limits.parallel_calls), "parallel_calls", "1 to 1024"),
+            ((64..=61_440).contains(&limits.frame_kib), "frame_kib", "64 to 61440"),
+            (
+                limits.code_kib < limits.frame_kib,
+                "code_kib",
+                "less than frame_kib: code travels in one message",
+            ),
+            ((256..=1_048_576).contains(&limits.shown_bytes), "shown_bytes", "256 to 1048576"),
+            ((1..=64).contains(&pool.idle), "idle", "1 to 64"),
+            ((1..=1_024).contains(&pool.running), "running", "1 to 1024"),
+            ((1..=65_536).contains(&pool.queue), "queue", "1 to 65536"),
+            ((1..=1_000_000).contains(&pool.recycle_after), "recycle_after", "1 to 1000000"),
+            ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
+        ];
+        checks.into_iter().filter(|(fits, ..)| !fits).map(|(_, key, range)| (key, range))
+    }
+
+    /// What servers get by default.
+    pub(super) fn server_defaults(&self) -> ServerDefaults {
+        ServerDefaults {
+            start_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(60),
+            // A line holds its result twice where a server sends structured content and the same as text.
+            line_bytes_max: self.limits.frame_kib as usize * 1024 * 3,
+        }
+    }
+
+    /// The servers, as they are started.
+    pub(super) fn servers(&self) -> BTreeMap<ServerName, ServerCommand> {
+        let defaults = self.server_defaults();
+        let seconds = |seconds: Option<u32>| seconds.map(|seconds| Duration::from_secs(seconds.into()));
+        let command = |server: &Server| ServerCommand {
+            program: server.command.clone(),
+            arguments: server.args.clone(),
+            environment: server.env.clone(),
+            directory: server.cwd.clone(),
+            start_timeout: seconds(server.start_timeout_seconds).unwrap_or(defaults.start_timeout),
+            call_timeout: seconds(server.call_timeout_seconds).unwrap_or(defaults.call_timeout),
+            line_bytes_max: defaults.line_bytes_max,
+        };
+        let entry = |(name, server): (&Spanned<String>, &Server)| {
+            Some((ServerName::new(name.get_ref().as_str()).ok()?, command(server)))
+        };
+        self.servers.iter().filter_map(entry).collect()
+    }
+}
+
+fn invalid_name(source: &Source, name: &Spanned<String>) -> Option<Diagnostic> {
+    let invalid = ServerName::new(name.get_ref().as_str()).err()?;
+    Some(Diagnostic::new(source, Some(name.span()), "the name of a server is not valid", invalid.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(text: &str) -> String {
+        let source = Source { path: "config.toml".into(), text: text.into() };
+        Document::parse(&source).expect_err("a fault").to_string()
+    }
+
+    #[test]
+    fn an_empty_file_has_every_default() {
+        let source = Source { path: "config.toml".into(), text: String::new() };
+        assert!(Document::parse(&source).is_ok());
+    }
+
+    #[test]
+    fn faults_name_the_line_and_what_to_do() {
+        let unknown = faults("[limits]\ntimeout = 3\n");
+        assert!(unknown.contains("config.toml:2") && unknown.contains("timeout_seconds"), "{unknown}");
+        let range = faults("[pool]\nidle = 0\n\n[limits]\nmemory_mib = 1\n");
+        assert!(range.contains("1 to 64") && range.contains("config.toml:5"), "{range}");
+        let name = faults("[servers.\"a b\"]\ncommand = \"x\"\n");
+        assert!(name.contains("config.toml:1") && name.contains("A-Z"), "{name}");
+    }
+}

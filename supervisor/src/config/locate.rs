@@ -1,0 +1,74 @@
+//! Where files and programs are looked for.
+
+use std::path::{Path, PathBuf};
+
+use super::ConfigError;
+
+const SYSTEM_CONFIG: &str = "/etc/lockhouse";
+const SYSTEM_PROGRAMS: &str = "/usr/lib/lockhouse";
+/// A distribution's own build is faster than most others.
+const SYSTEM_PYTHON: &str = "/usr/bin/python3";
+
+/// The file that was named, else the user's, else the system's, if there is one.
+pub(super) fn file(named: Option<&Path>, name: &str) -> Option<PathBuf> {
+    let found = || {
+        let directories = user_directory().into_iter().chain([PathBuf::from(SYSTEM_CONFIG)]);
+        directories.map(|directory| directory.join(name)).find(|path| path.exists())
+    };
+    named.map(Path::to_owned).or_else(found)
+}
+
+/// `$XDG_CONFIG_HOME/lockhouse`, or `~/.config/lockhouse`.
+pub(super) fn user_directory() -> Option<PathBuf> {
+    xdg("XDG_CONFIG_HOME", ".config")
+}
+
+/// `$STATE_DIRECTORY` of systemd, else `$XDG_STATE_HOME/lockhouse`, else `~/.local/state/lockhouse`.
+pub(super) fn state_directory() -> Option<PathBuf> {
+    absolute("STATE_DIRECTORY").or_else(|| xdg("XDG_STATE_HOME", ".local/state"))
+}
+
+fn xdg(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)))?;
+    Some(base.join("lockhouse"))
+}
+
+fn absolute(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// The configured interpreter, else the system's, else the first in `PATH`.
+pub(super) fn python(configured: Option<&Path>) -> Result<PathBuf, ConfigError> {
+    let in_path = || {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).map(|directory| directory.join("python3")).collect::<Vec<_>>()
+    };
+    let candidates = match configured {
+        Some(path) => vec![path.to_owned()],
+        None => [vec![PathBuf::from(SYSTEM_PYTHON)], in_path()].concat(),
+    };
+    let advice = "Install python3 3.10 or later, or set interpreter under [python] in the configuration.";
+    first(candidates, "python3", advice)
+}
+
+/// A file that is installed with us: as configured, else beside this program, else with the system's.
+pub(super) fn companion(
+    configured: Option<&Path>,
+    name: &str,
+    what: &'static str,
+) -> Result<PathBuf, ConfigError> {
+    let beside = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join(name)));
+    let candidates = match configured {
+        Some(path) => vec![path.to_owned()],
+        None => beside.into_iter().chain([Path::new(SYSTEM_PROGRAMS).join(name)]).collect(),
+    };
+    let advice = "Install Lockhouse whole, or set its path in the configuration \
+                  (extension under [python], worker under [javascript]).";
+    first(candidates, what, advice)
+}
+
+fn first(candidates: Vec<PathBuf>, what: &'static str, advice: &'static str) -> Result<PathBuf, ConfigError> {
+    let places: Vec<String> = candidates.iter().map(|path| path.display().to_string()).collect();
+    let found = candidates.into_iter().find(|path| path.is_file());
+    found.ok_or(ConfigError::Missing { what, places: places.join(", "), advice })
+}

@@ -1,0 +1,116 @@
+//! An AI client's own list of servers, read as it is: `{"mcpServers": {NAME: {"command", "args", "env", "cwd"}}}`.
+//!
+//! Keys that are not known are another program's business and are passed over. A server that cannot be used is told and
+//! left out, so that the others work.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use lockhouse_policies::{Diagnostic, Diagnostics, Source};
+use lockhouse_protocol::ServerName;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::document::ServerDefaults;
+use crate::upstream::ServerCommand;
+
+#[derive(Deserialize)]
+struct Entry {
+    command: String,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    cwd: Option<PathBuf>,
+    #[serde(default)]
+    disabled: bool,
+}
+
+/// Reads the file.
+pub(super) fn parse(
+    source: &Source,
+    defaults: &ServerDefaults,
+) -> Result<BTreeMap<ServerName, ServerCommand>, Diagnostics> {
+    let document: Value = serde_json::from_str(&source.text).map_err(|error| {
+        let at = offset(&source.text, error.line(), error.column());
+        Diagnostic::new(source, Some(at..at + 1), "the servers file is not valid JSON", error.to_string())
+    })?;
+    let Some(entries) =
+        document.get("mcpServers").or_else(|| document.get("servers")).and_then(Value::as_object)
+    else {
+        let label = "expected {\"mcpServers\": {\"NAME\": {\"command\": \"...\", \"args\": [...]}}}";
+        return Err(Diagnostic::new(source, None, "the servers file lists no servers", label).into());
+    };
+    let mut servers = BTreeMap::new();
+    for (name, entry) in entries {
+        match server(name, entry, defaults) {
+            Ok(Some((name, command))) => drop(servers.insert(name, command)),
+            Ok(None) => {}
+            Err(reason) => tracing::warn!("{}: server {name:?} is left out: {reason}", source.path),
+        }
+    }
+    Ok(servers)
+}
+
+fn server(
+    name: &str,
+    entry: &Value,
+    defaults: &ServerDefaults,
+) -> Result<Option<(ServerName, ServerCommand)>, String> {
+    let name = ServerName::new(name).map_err(|invalid| invalid.to_string())?;
+    if entry.get("command").is_none() && (entry.get("url").is_some() || entry.get("serverUrl").is_some()) {
+        return Err("it is reached over HTTP, and this version connects to stdio servers only".into());
+    }
+    let entry: Entry = serde_json::from_value(entry.clone()).map_err(|error| error.to_string())?;
+    if entry.disabled {
+        return Ok(None);
+    }
+    let command = ServerCommand {
+        program: entry.command,
+        arguments: entry.args,
+        environment: entry.env,
+        directory: entry.cwd,
+        start_timeout: defaults.start_timeout,
+        call_timeout: defaults.call_timeout,
+        line_bytes_max: defaults.line_bytes_max,
+    };
+    Ok(Some((name, command)))
+}
+
+fn offset(text: &str, line: usize, column: usize) -> usize {
+    let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    before + column.saturating_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const DEFAULTS: ServerDefaults =
+        ServerDefaults { start_timeout: Duration::ZERO, call_timeout: Duration::ZERO, line_bytes_max: 1 };
+
+    fn parsed(text: &str) -> Result<Vec<String>, String> {
+        let source = Source { path: "mcp.json".into(), text: text.into() };
+        let servers = parse(&source, &DEFAULTS).map_err(|faults| faults.to_string())?;
+        Ok(servers.keys().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn one_unusable_server_does_not_cost_the_others() {
+        let text = r#"{"theme": "dark", "mcpServers": {
+            "git": {"command": "mcp-server-git", "alwaysAllow": []},
+            "web": {"url": "https://example.com/mcp"},
+            "a b": {"command": "x"},
+            "bad": {"command": 3}}}"#;
+        assert_eq!(parsed(text), Ok(vec!["git".to_owned()]));
+    }
+
+    #[test]
+    fn faults_name_the_line() {
+        let fault = parsed("{\n  \"mcpServers\": {,}\n}").expect_err("a fault");
+        assert!(fault.contains("mcp.json:2"), "{fault}");
+        assert!(parsed("[]").expect_err("a fault").contains("mcpServers"));
+    }
+}

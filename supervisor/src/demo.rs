@@ -1,0 +1,151 @@
+//! `lockhouse demo`: the main job against a small server of our own, with what it saves.
+#![allow(clippy::print_stdout)] // This is where the program speaks to people.
+
+mod data;
+pub(crate) mod server;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use lockhouse_policies::{Policy, Source};
+use lockhouse_protocol::ServerName;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{self, table};
+use crate::config::{Files, Settings};
+use crate::execution::{Answer, Language};
+use crate::supervisor::{CodeRequest, Supervisor};
+use crate::upstream::ServerCommand;
+
+const POLICY: &str = include_str!("demo/policy.toml");
+const PROGRAMS: [(&str, Language, &str); 4] = [
+    ("Which customers wait longest for late orders?", Language::Python, include_str!("demo/late_orders.py")),
+    ("The same in TypeScript", Language::Typescript, include_str!("demo/late_orders.ts")),
+    ("A refund, which the policy denies", Language::Python, include_str!("demo/refund.py")),
+    ("A file and a connection, which the sandbox refuses", Language::Python, include_str!("demo/escape.py")),
+];
+
+/// Runs the programs and compares.
+pub(crate) async fn demo() -> ExitCode {
+    match shown().await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => cli::complain(error.as_ref(), cli::UNAVAILABLE),
+    }
+}
+
+async fn shown() -> Result<bool, Box<dyn std::error::Error>> {
+    let scratch = Scratch::new()?;
+    let mut settings = Settings::load(&Files::default())?;
+    settings.audit_directory = scratch.0.join("audit");
+    let shop = ServerName::new("shop")?;
+    settings.servers = BTreeMap::from([(shop.clone(), demo_server()?)]);
+    let policy = Policy::parse(Source { path: "policy.toml".into(), text: POLICY.into() })?;
+    let supervisor = Supervisor::start(settings, policy, &[Language::Python, Language::Typescript])?;
+
+    println!(
+        "Upstream server `shop`: customers, orders and tickets of a web shop. The policy of this demo:\n"
+    );
+    println!("{}", indented(POLICY));
+    let mut rows = Vec::new();
+    let mut all_ended_as_meant = true;
+    let definitions = definitions_bytes(&supervisor, &shop).await?;
+    for (title, language, code) in PROGRAMS {
+        let request = CodeRequest { language, code: code.into(), timeout: None, servers: None };
+        let answer = supervisor.run_code(request, &CancellationToken::new()).await;
+        println!("── {title} ({}) ──\n\n{}", language.as_str(), indented(code));
+        print_answer(&answer);
+        all_ended_as_meant &=
+            answer.value.is_some() || answer.error.as_ref().is_some_and(|error| error.code.is_some());
+        if answer.value.is_some() && !answer.calls.is_empty() {
+            rows.push(comparison(title, definitions, code, &answer));
+        }
+    }
+    supervisor.close().await;
+    println!("── What the model's context would have held, in bytes ──\n");
+    let head = ["program", "calls", "tools called one by one", "through Lockhouse", "saved"];
+    println!("{}\n", table::render(&head, &rows));
+    println!(
+        "One by one: the definitions of the server's tools ({definitions}) and each result. Through Lockhouse: the"
+    );
+    println!(
+        "definitions of run_code and search_tools ({}), the program and its answer.",
+        crate::front::definitions_bytes()
+    );
+    Ok(all_ended_as_meant)
+}
+
+fn demo_server() -> std::io::Result<ServerCommand> {
+    Ok(ServerCommand {
+        program: std::env::current_exe()?.to_string_lossy().into_owned(),
+        arguments: vec!["demo-server".into()],
+        environment: BTreeMap::new(),
+        directory: None,
+        start_timeout: Duration::from_secs(10),
+        call_timeout: Duration::from_secs(10),
+        line_bytes_max: 16 * 1024 * 1024,
+    })
+}
+
+/// What an AI client that connects to the server itself is told of its tools.
+async fn definitions_bytes(
+    supervisor: &Supervisor,
+    server: &ServerName,
+) -> Result<usize, Box<dyn std::error::Error>> {
+    let connection = supervisor.gate().upstreams().get(server).ok_or("the demo server is missing")?;
+    let offer = connection.offer().await.map_err(|failure| failure.message)?;
+    Ok(offer.definitions_bytes)
+}
+
+fn comparison(title: &str, definitions: usize, code: &str, answer: &Answer) -> Vec<String> {
+    let direct = definitions + answer.calls.iter().map(|call| call.bytes).sum::<usize>();
+    let ours = crate::front::definitions_bytes() + code.len() + answer.to_json().to_string().len();
+    let saved = 100.0 * (1.0 - ours as f64 / direct as f64);
+    let calls = answer.calls.len().to_string();
+    vec![title.into(), calls, direct.to_string(), ours.to_string(), format!("{saved:.1} %")]
+}
+
+fn print_answer(answer: &Answer) {
+    print!("{}", answer.stdout);
+    match (&answer.value, &answer.error) {
+        (Some(value), _) => println!("→ {}\n", short(value)),
+        (None, Some(error)) => println!("→ {} {}: {}\n", answer.status.as_str(), error.kind, error.message),
+        (None, None) => println!("→ {}\n", answer.status.as_str()),
+    }
+}
+
+fn short(value: &Value) -> String {
+    match value {
+        Value::Array(rows) => rows.iter().map(|row| format!("\n  {row}")).collect(),
+        other => other.to_string(),
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
+}
+
+/// A directory that goes with its owner.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn new() -> std::io::Result<Self> {
+        let path = std::env::temp_dir().join(format!("lockhouse-demo-{}", uuid::Uuid::now_v7()));
+        create_private(&path)?;
+        Ok(Self(path))
+    }
+}
+
+fn create_private(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().mode(0o700).create(path)
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,236 @@
+//! One run, from a leased worker to its one final answer.
+//!
+//! [`run`] is the supervisor's half of the conversation: it reads the worker's messages, has the gate answer its
+//! requests, keeps the clock, and ends the worker whatever happens.
+
+mod answer;
+mod ending;
+
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use lockhouse_protocol::{
+    Action, CallId, ConversationLimits, ExceededLimit, ExecutionId, Exit, FromWorker, Job, Outcome, Reply,
+    Stream, ToWorker, frame,
+};
+use nix::sys::signal::Signal;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use answer::{Answer, Language, Sandbox, Status};
+pub(crate) use ending::Ending;
+
+use crate::gate::{CallRecord, Gate, Requester};
+use crate::pool::Lease;
+
+const READ_BYTES: usize = 64 * 1024;
+/// How long a worker that closed its channel may take to be reaped.
+const REAP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The clocks and limits of one execution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExecutionLimits {
+    pub(crate) wall: Duration,
+    /// From the soft interrupt to SIGKILL.
+    pub(crate) grace: Duration,
+    pub(crate) cpu: Duration,
+    pub(crate) memory_bytes: u64,
+    pub(crate) conversation: ConversationLimits,
+}
+
+/// What a run amounted to.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) ending: Ending,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) calls: Vec<CallRecord>,
+    pub(crate) wall: Duration,
+    pub(crate) cpu: Option<Duration>,
+    pub(crate) peak_memory_bytes: Option<u64>,
+}
+
+type Answering<'a> = BoxFuture<'a, (CallId, Reply, Option<CallRecord>)>;
+
+/// Runs `code` on a leased worker until it ends, the clock does, or `cancelled`.
+pub(crate) async fn run(
+    lease: Lease,
+    execution: ExecutionId,
+    code: String,
+    from: Requester,
+    gate: &Gate,
+    limits: &ExecutionLimits,
+    cancelled: &CancellationToken,
+) -> Ended {
+    let job = Job { execution, code, servers: from.servers.to_vec() };
+    let mut run = Run {
+        lease,
+        gate,
+        from,
+        limits,
+        out: Vec::new(),
+        answering: FuturesUnordered::new(),
+        stdout: String::new(),
+        stderr: String::new(),
+        calls: Vec::new(),
+        interrupted: false,
+    };
+    let started = Instant::now();
+    let ending = match run.send_job(job) {
+        Ok(()) => run.until_the_end(cancelled).await,
+        Err(ending) => ending,
+    };
+    let wall = started.elapsed();
+    let Run { lease, stdout, stderr, calls, .. } = run;
+    let (cpu, peak_memory_bytes) =
+        (lease.worker.process.cpu_time(), lease.worker.process.peak_memory_bytes());
+    Ended { ending, stdout, stderr, calls, wall, cpu, peak_memory_bytes }
+    // The worker is killed here, as it is dropped: after its answer, whatever it still does.
+}
+
+struct Run<'a> {
+    lease: Lease,
+    gate: &'a Gate,
+    from: Requester,
+    limits: &'a ExecutionLimits,
+    /// Encoded messages to the worker that are not written yet. Bounded: a worker has only so many requests under way.
+    out: Vec<u8>,
+    answering: FuturesUnordered<Answering<'a>>,
+    stdout: String,
+    stderr: String,
+    calls: Vec<CallRecord>,
+    interrupted: bool,
+}
+
+impl Run<'_> {
+    fn send_job(&mut self, job: Job) -> Result<(), Ending> {
+        if !self.lease.worker.conversation.run() {
+            return Err(Ending::Broken("it was not idle".into()));
+        }
+        let frame = frame::encode(&ToWorker::Run(job), self.limits.conversation.frame_bytes);
+        self.out = frame.map_err(|error| Ending::Broken(error.to_string()))?;
+        Ok(())
+    }
+
+    async fn until_the_end(&mut self, cancelled: &CancellationToken) -> Ending {
+        let deadline = tokio::time::sleep(self.limits.wall);
+        tokio::pin!(deadline);
+        let mut buffer = vec![0; READ_BYTES];
+        loop {
+            let (mut from, mut to) = (&self.lease.worker.stream, &self.lease.worker.stream);
+            tokio::select! {
+                read = from.read(&mut buffer) => {
+                    let ending = match read {
+                        Ok(count @ 1..) => self.hear(&buffer[..count]),
+                        _ => Some(self.died().await),
+                    };
+                    if let Some(ending) = ending {
+                        return ending;
+                    }
+                }
+                written = to.write(&self.out), if !self.out.is_empty() => match written {
+                    Ok(count) => drop(self.out.drain(..count)),
+                    Err(_) => return self.died().await,
+                },
+                Some((call, reply, record)) = self.answering.next() => {
+                    self.calls.extend(record);
+                    self.reply(call, reply);
+                }
+                () = &mut deadline => {
+                    if self.interrupted {
+                        return Ending::Timeout(None);
+                    }
+                    self.interrupted = true;
+                    self.lease.worker.process.signal(Signal::SIGINT);
+                    deadline.as_mut().reset(tokio::time::Instant::now() + self.limits.grace);
+                }
+                () = cancelled.cancelled() => return Ending::Cancelled,
+            }
+        }
+    }
+
+    /// Takes in what was read. An ending, when there is one.
+    fn hear(&mut self, bytes: &[u8]) -> Option<Ending> {
+        self.lease.worker.decoder.push(bytes);
+        loop {
+            let action = match self.lease.worker.decoder.next::<FromWorker>() {
+                Ok(Some(message)) => self.lease.worker.conversation.receive(message),
+                Ok(None) => return None,
+                Err(error) => return Some(Ending::Broken(error.to_string())),
+            };
+            match action {
+                Ok(Action::Append(Stream::Stdout, text)) => self.stdout.push_str(&text),
+                Ok(Action::Append(Stream::Stderr, text)) => self.stderr.push_str(&text),
+                Ok(Action::Answer(call, request)) => {
+                    let (gate, from) = (self.gate, self.from.clone());
+                    self.answering.push(Box::pin(async move {
+                        let (reply, record) = gate.answer(&from, call, request).await;
+                        (call, reply, record)
+                    }));
+                }
+                Ok(Action::Finish(outcome)) => return Some(self.finished(outcome)),
+                Ok(Action::Stop(limit)) => return Some(self.stopped(limit)),
+                Ok(Action::Verify | Action::GiveUp(_)) => {
+                    return Some(Ending::Broken("it was sealed twice".into()));
+                }
+                Err(violation) => return Some(Ending::Broken(violation.to_string())),
+            }
+        }
+    }
+
+    fn reply(&mut self, call: CallId, reply: Reply) {
+        if !self.lease.worker.conversation.reply(call) {
+            return;
+        }
+        let limit = self.limits.conversation.frame_bytes;
+        // The gate bounds each reply below the limit of a frame, so this always encodes.
+        match frame::encode(&ToWorker::Reply { call, reply }, limit) {
+            Ok(frame) => self.out.extend_from_slice(&frame),
+            Err(error) => tracing::error!("a reply was lost: {error}"),
+        }
+    }
+
+    fn finished(&self, outcome: Outcome) -> Ending {
+        match outcome {
+            Outcome::Value(value) => Ending::Value(value),
+            Outcome::Error(error) => Ending::Error(error),
+            Outcome::Interrupted(error) if self.interrupted => Ending::Timeout(Some(error)),
+            // Nobody interrupted it: the code raised that itself.
+            Outcome::Interrupted(error) => Ending::Error(error),
+            Outcome::CpuLimit(error) => Ending::Limit(self.cpu_limit(), Some(error)),
+            Outcome::MemoryLimit(error) => Ending::Limit(self.memory_limit(), Some(error)),
+        }
+    }
+
+    fn stopped(&self, limit: ExceededLimit) -> Ending {
+        let limits = &self.limits.conversation;
+        let reached = match limit {
+            ExceededLimit::Calls => format!("tool call limit of {} reached", limits.calls),
+            ExceededLimit::Output => format!("output limit of {} KiB reached", limits.output_bytes / 1024),
+        };
+        Ending::Limit(reached, None)
+    }
+
+    fn cpu_limit(&self) -> String {
+        format!("CPU time limit of {} s reached", self.limits.cpu.as_secs())
+    }
+
+    fn memory_limit(&self) -> String {
+        format!("memory limit of {} MiB reached", self.limits.memory_bytes / (1024 * 1024))
+    }
+
+    /// The channel closed without a last word: what the kernel says of the end.
+    async fn died(&mut self) -> Ending {
+        let exit = tokio::time::timeout(REAP_TIMEOUT, &mut self.lease.worker.exit).await;
+        match exit {
+            _ if self.interrupted => Ending::Timeout(None),
+            Ok(Ok(Exit::Signal(signal))) if signal == Signal::SIGXCPU as i32 => {
+                Ending::Limit(self.cpu_limit(), None)
+            }
+            Ok(Ok(exit)) => Ending::Killed(ending::in_words(exit)),
+            _ => Ending::Killed("its zygote ended, and the worker with it".into()),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The answer to one execution: the same object on the wire, with `--json` and in tests.
+
+use lockhouse_protocol::{CodeError, ExecutionId};
+use serde_json::{Map, Value, json};
+
+use super::{Ended, Ending};
+use crate::gate::CallRecord;
+
+/// A language that code may be written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Language {
+    /// Python 3.10 or later, as the machine has it.
+    #[value(alias = "py")]
+    Python,
+    /// TypeScript, and with it JavaScript.
+    #[value(alias = "ts", alias = "javascript", alias = "js")]
+    Typescript,
+}
+
+impl Language {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::Typescript => "typescript",
+        }
+    }
+}
+
+/// How an execution ended, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Ok,
+    Error,
+    Timeout,
+    Limit,
+    Killed,
+    Cancelled,
+}
+
+impl Status {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Timeout => "timeout",
+            Self::Limit => "limit",
+            Self::Killed => "killed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The exit status of `lockhouse run`.
+    pub(crate) fn exit_code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Error => 1,
+            Self::Timeout => 3,
+            Self::Limit => 4,
+            Self::Killed => 5,
+            Self::Cancelled => 6,
+        }
+    }
+}
+
+/// How well the worker was sealed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sandbox {
+    /// What this host does not give; empty means full protection.
+    pub(crate) reduced: Vec<String>,
+}
+
+/// The one final answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) execution: ExecutionId,
+    pub(crate) status: Status,
+    pub(crate) value: Option<Value>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) error: Option<CodeError>,
+    pub(crate) calls: Vec<CallRecord>,
+    pub(crate) sandbox: Sandbox,
+    stats: Map<String, Value>,
+}
+
+impl Answer {
+    /// An execution that never got to a worker.
+    pub(crate) fn refused(execution: ExecutionId, kind: &str, message: String, hint: Option<&str>) -> Self {
+        let error =
+            CodeError { kind: kind.into(), message, hint: hint.map(Into::into), ..CodeError::default() };
+        Self {
+            execution,
+            status: Status::Error,
+            value: None,
+            stdout: String::new(),
+            stderr: String::new(),
+            error: Some(error),
+            calls: Vec::new(),
+            sandbox: Sandbox::default(),
+            stats: Map::new(),
+        }
+    }
+
+    pub(crate) fn new(execution: ExecutionId, ended: Ended, wall_limit: f32, sandbox: Sandbox) -> Self {
+        let stats = stats(&ended);
+        let Ended { ending, stdout, stderr, calls, .. } = ended;
+        let (status, value, error) = told(ending, wall_limit);
+        Self { execution, status, value, stdout, stderr, error, calls, sandbox, stats }
+    }
+
+    /// The whole answer. Absent parts are left out.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut answer = json!({"execution": self.execution.to_string(), "status": self.status.as_str()});
+        let mut put = |name: &str, value: Value| answer[name] = value;
+        if let Some(value) = &self.value {
+            put("value", value.clone());
+        }
+        for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            if !text.is_empty() {
+                put(name, text.as_str().into());
+            }
+        }
+        if let Some(error) = &self.error {
+            put("error", error_json(error));
+        }
+        put("calls", self.calls.iter().map(call_json).collect());
+        let kept_out = self.bytes_kept_out();
+        let mut stats = self.stats.clone();
+        stats.insert("tool_calls".into(), self.calls.len().into());
+        stats.insert("bytes_kept_out".into(), kept_out.into());
+        put("stats", Value::Object(stats));
+        put("sandbox", self.sandbox.to_json());
+        answer
+    }
+
+    /// Bytes of tool results that did not become part of the answer.
+    pub(crate) fn bytes_kept_out(&self) -> usize {
+        let received: usize = self.calls.iter().map(|call| call.bytes).sum();
+        let value = self.value.as_ref().map_or(0, |value| value.to_string().len());
+        received.saturating_sub(value + self.stdout.len() + self.stderr.len())
+    }
+}
+
+impl Sandbox {
+    pub(crate) fn to_json(&self) -> Value {
+        match self.reduced.is_empty() {
+            true => json!({"level": "full"}),
+            false => json!({"level": "reduced", "reduced": self.reduced}),
+        }
+    }
+}
+
+fn told(ending: Ending, wall_limit: f32) -> (Status, Option<Value>, Option<CodeError>) {
+    let words =
+        |kind: &str, message: String| CodeError { kind: kind.into(), message, ..CodeError::default() };
+    match ending {
+        Ending::Value(None) => (Status::Ok, None, None),
+        Ending::Value(Some(json)) => match serde_json::from_slice(&json) {
+            Ok(value) => (Status::Ok, Some(value), None),
+            Err(error) => {
+                let error = words("ValueError", format!("the value is not JSON: {error}"));
+                (Status::Error, None, Some(error))
+            }
+        },
+        Ending::Error(error) => (Status::Error, None, Some(error)),
+        Ending::Timeout(place) => {
+            let message = format!("the code did not end within {wall_limit} s");
+            (
+                Status::Timeout,
+                None,
+                Some(CodeError { message, kind: "Timeout".into(), ..place.unwrap_or_default() }),
+            )
+        }
+        Ending::Limit(message, place) => (
+            Status::Limit,
+            None,
+            Some(CodeError { message, kind: "Limit".into(), ..place.unwrap_or_default() }),
+        ),
+        Ending::Killed(message) => (Status::Killed, None, Some(words("Killed", message))),
+        Ending::Broken(why) => (
+            Status::Killed,
+            None,
+            Some(words("Killed", format!("the worker broke the protocol and was killed: {why}"))),
+        ),
+        Ending::Cancelled => (Status::Cancelled, None, None),
+    }
+}
+
+fn stats(ended: &Ended) -> Map<String, Value> {
+    let millis = |duration: std::time::Duration| Value::from(duration.as_micros() as f64 / 1000.0);
+    let mut stats = Map::new();
+    stats.insert("wall_ms".into(), millis(ended.wall));
+    if let Some(cpu) = ended.cpu {
+        stats.insert("cpu_ms".into(), millis(cpu));
+    }
+    if let Some(bytes) = ended.peak_memory_bytes {
+        stats.insert("peak_memory_bytes".into(), bytes.into());
+    }
+    stats
+}
+
+fn error_json(error: &CodeError) -> Value {
+    let mut json = json!({"type": error.kind, "message": error.message});
+    let parts = [
+        ("code", error.code.clone().map(Value::from)),
+        ("line", error.line.map(Value::from)),
+        ("column", error.column.map(Value::from)),
+        ("traceback", error.traceback.clone().map(Value::from)),
+        ("hint", error.hint.clone().map(Value::from)),
+    ];
+    for (name, value) in parts {
+        if let Some(value) = value {
+            json[name] = value;
+        }
+    }
+    json
+}
+
+fn call_json(call: &CallRecord) -> Value {
+    json!({
+        "server": call.server, "tool": call.tool, "outcome": call.outcome, "changes": call.changes,
+        "ms": call.ms, "bytes": call.bytes,
+    })
+}

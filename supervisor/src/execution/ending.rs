@@ -1,0 +1,44 @@
+//! The ways in which a run can end.
+
+use lockhouse_protocol::{CodeError, Exit};
+use nix::sys::signal::Signal;
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// To its end; JSON of its value.
+    Value(Option<Vec<u8>>),
+    /// With an error of the code.
+    Error(CodeError),
+    /// At the deadline; where the code was, if it could still say so.
+    Timeout(Option<CodeError>),
+    /// At a limit, in words; where the code was, if it could still say so.
+    Limit(String, Option<CodeError>),
+    /// The process died, in words.
+    Killed(String),
+    /// The worker broke the protocol, in words.
+    Broken(String),
+    /// The AI client does not want the answer any more.
+    Cancelled,
+}
+
+/// What a process's end means.
+pub(super) fn in_words(exit: Exit) -> String {
+    match exit {
+        Exit::Status(status) => format!("the worker ended by itself with status {status}"),
+        Exit::Signal(number) => match Signal::try_from(number) {
+            Ok(Signal::SIGKILL) => {
+                "the worker was killed (SIGKILL), by a person or by the kernel for want of memory".into()
+            }
+            Ok(Signal::SIGSYS) => {
+                "the worker made a system call that only an attack makes, and was killed (SIGSYS)".into()
+            }
+            Ok(Signal::SIGSEGV) => {
+                "the worker crashed (SIGSEGV), most often from a stack that grew too deep".into()
+            }
+            Ok(Signal::SIGABRT) => "the worker gave up (SIGABRT), most often for want of memory".into(),
+            Ok(signal) => format!("the worker was ended by {signal}"),
+            Err(_) => format!("the worker was ended by signal {number}"),
+        },
+    }
+}

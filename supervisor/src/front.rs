@@ -1,0 +1,194 @@
+//! What the AI client meets: an MCP server with two tools, which are always the same.
+
+mod shown;
+mod stdin;
+mod tools;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
+    JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{ServerHandler, ServiceExt};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::execution::{Language, Status};
+use crate::supervisor::{CodeRequest, Supervisor};
+
+/// One line of JSON from the AI client, bytes. Far above the limit for code, so that what is too long gets an answer.
+const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// The tool list never changes while we run.
+const TOOLS_TTL_MS: u64 = 3_600_000;
+const SEARCH_LIMIT: usize = 10;
+
+/// Serves one AI client over standard input and output, until it closes or `closing`.
+pub(crate) async fn serve_stdio(
+    supervisor: Arc<Supervisor>,
+    closing: CancellationToken,
+) -> Result<(), String> {
+    let (input, output) = rmcp::transport::stdio_pipes();
+    let input = stdin::ClosingReader::new(input, closing.clone());
+    let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
+    let front = Front { supervisor, closing: closing.clone() };
+    let running = tokio::select! {
+        running = front.serve(transport) => running,
+        () = closing.cancelled() => return Ok(()),
+    };
+    match running {
+        Ok(running) => tokio::select! {
+            ended = running.waiting() => ended.map(drop).map_err(|error| error.to_string()),
+            () = closing.cancelled() => Ok(()),
+        },
+        // It left before it said anything.
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Bytes of the tool definitions, as an AI client gets them.
+pub(crate) fn definitions_bytes() -> usize {
+    serde_json::to_string(&tools::all()).map_or(0, |text| text.len())
+}
+
+struct Front {
+    supervisor: Arc<Supervisor>,
+    closing: CancellationToken,
+}
+
+impl ServerHandler for Front {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("lockhouse", env!("CARGO_PKG_VERSION")))
+            .with_instructions(tools::INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = tools::all();
+        Ok(ListToolsResult::with_all_items(tools)
+            .with_ttl_ms(TOOLS_TTL_MS)
+            .with_cache_scope(CacheScope::Public))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let result = match request.name.as_ref() {
+            "run_code" => self.run_code(&arguments, context.ct).await,
+            "search_tools" => self.search_tools(&arguments).await,
+            other => {
+                let other: String = other.chars().take(80).collect();
+                let told = format!("unknown tool {other:?}: there are run_code and search_tools");
+                return Err(ErrorData::invalid_params(told, None));
+            }
+        };
+        Ok(result.into())
+    }
+}
+
+impl Front {
+    async fn run_code(&self, arguments: &JsonObject, cancelled: impl Cancellation) -> CallToolResult {
+        let request = match code_request(arguments) {
+            Ok(request) => request,
+            Err(message) => return invalid(&message),
+        };
+        let token = self.closing.child_token();
+        let _ended = token.clone().drop_guard();
+        let answer = tokio::select! {
+            answer = self.supervisor.run_code(request, &token) => answer,
+            // rmcp drops the answer to a cancelled request; dropping the execution kills its worker.
+            () = cancelled.happens() => return invalid("cancelled"),
+        };
+        let shown = shown::shorten(&answer, self.supervisor.settings().shown_bytes);
+        match answer.status {
+            Status::Ok => CallToolResult::structured(shown),
+            _ => CallToolResult::structured_error(shown),
+        }
+    }
+
+    async fn search_tools(&self, arguments: &JsonObject) -> CallToolResult {
+        let query = match arguments.get("query") {
+            None => "",
+            Some(Value::String(query)) => query,
+            Some(_) => return invalid("query must be a string"),
+        };
+        let full = match arguments.get("detail") {
+            None | Some(Value::Bool(false)) => false,
+            Some(Value::Bool(true)) => true,
+            Some(_) => return invalid("detail must be true or false"),
+        };
+        let gate = self.supervisor.gate();
+        let servers = gate.servers(None);
+        let tools = gate.search(&servers, query, SEARCH_LIMIT, full).await;
+        let limit = self.supervisor.settings().shown_bytes;
+        let mut result = shown::first_of("tools", tools, limit);
+        let unavailable = gate.unavailable(&servers);
+        if !unavailable.is_empty() {
+            result["unavailable"] = unavailable.into();
+        }
+        CallToolResult::structured(result)
+    }
+}
+
+/// rmcp's own token type is another version of the same, known here by what it does.
+trait Cancellation {
+    async fn happens(&self);
+}
+
+impl Cancellation for CancellationToken {
+    async fn happens(&self) {
+        self.cancelled().await;
+    }
+}
+
+fn invalid(message: &str) -> CallToolResult {
+    CallToolResult::structured_error(json!({
+        "status": "error", "error": {"type": "InvalidRequest", "message": message},
+    }))
+}
+
+fn code_request(arguments: &JsonObject) -> Result<CodeRequest, String> {
+    let known = ["language", "code", "timeout_s", "servers"];
+    if let Some(unknown) = arguments.keys().find(|key| !known.contains(&key.as_str())) {
+        let unknown: String = unknown.chars().take(80).collect();
+        return Err(format!("unknown argument {unknown:?}: run_code takes {}", known.join(", ")));
+    }
+    let language = match arguments.get("language").and_then(Value::as_str) {
+        Some("python") => Language::Python,
+        Some("typescript" | "javascript") => Language::Typescript,
+        Some(other) => {
+            let other: String = other.chars().take(80).collect();
+            return Err(format!("unknown language {other:?}: use \"python\" or \"typescript\""));
+        }
+        None => return Err("language is missing: use \"python\" or \"typescript\"".into()),
+    };
+    let code = arguments.get("code").and_then(Value::as_str).ok_or("code is missing, or is not a string")?;
+    let timeout = match arguments.get("timeout_s") {
+        None | Some(Value::Null) => None,
+        Some(seconds) => Some(timeout(seconds)?),
+    };
+    let servers = match arguments.get("servers") {
+        None | Some(Value::Null) => None,
+        Some(names) => {
+            Some(serde_json::from_value(names.clone()).map_err(|_| "servers must be a list of names")?)
+        }
+    };
+    Ok(CodeRequest { language, code: code.to_owned(), timeout, servers })
+}
+
+fn timeout(seconds: &Value) -> Result<Duration, String> {
+    let told = || "timeout_s must be a number of seconds above 0".to_owned();
+    let seconds = seconds.as_f64().filter(|seconds| *seconds > 0.0).ok_or_else(told)?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| told())
+}

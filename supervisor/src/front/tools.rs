@@ -1,0 +1,61 @@
+//! The definitions that every AI client pays for in its context: together at most 500 tokens.
+
+use std::sync::Arc;
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::{Value, json};
+
+pub(super) const INSTRUCTIONS: &str = "Run code that calls the tools of all connected MCP servers. Find tools with search_tools, \
+    then do the whole task in one run_code program and return only what matters.";
+
+const RUN_CODE: &str = "Run a program in a sealed sandbox (no files, network or processes) where MCP servers are libraries.\n\
+    python: from mcp_tools.SERVER import TOOL; TOOL(arg=value)\n\
+    typescript: await SERVER.TOOL({arg: value})\n\
+    Also list_servers(), search_tools(query), describe(server, tool), call_tool(server, tool, args) (from mcp_tools; \
+    camelCase in typescript). Failures raise ToolError(code, message). Parallel: asyncio.gather over mcp_tools.aio.SERVER, \
+    Promise.all. Result: the last expression (or return in typescript), and stdout. Filter and aggregate in code; \
+    large results are cut.";
+
+const SEARCH_TOOLS: &str =
+    "Find tools of the connected MCP servers by words; gives signatures to use in run_code.";
+
+/// Both tools.
+pub(super) fn all() -> Vec<Tool> {
+    let run_code = json!({
+        "type": "object",
+        "properties": {
+            "language": {"type": "string", "enum": ["python", "typescript"]},
+            "code": {"type": "string"},
+            "timeout_s": {"type": "number"},
+            "servers": {"type": "array", "items": {"type": "string"}, "description": "Only these"},
+        },
+        "required": ["language", "code"],
+    });
+    let search_tools = json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string"},
+            "detail": {"type": "boolean", "description": "With full schemas"},
+        },
+        "required": ["query"],
+    });
+    let reads = ToolAnnotations::new().read_only(true);
+    vec![
+        Tool::new("run_code", RUN_CODE, object(run_code)),
+        Tool::new("search_tools", SEARCH_TOOLS, object(search_tools)).with_annotations(reads),
+    ]
+}
+
+fn object(schema: Value) -> Arc<JsonObject> {
+    Arc::new(schema.as_object().cloned().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_definitions_stay_small() {
+        let tools = serde_json::to_string(&super::all()).expect("serializable");
+        // o200k averages above four bytes a token on such text; the exact count is measured with the benchmark.
+        assert!(tools.len() < 1_800, "{} bytes", tools.len());
+    }
+}

@@ -1,0 +1,62 @@
+//! Looking at a worker's process, and ending it, from outside.
+#![allow(unsafe_code)] // pidfd_send_signal has no wrapper in nix.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+
+/// A process that cannot be mistaken for a later one with the same number.
+#[derive(Debug)]
+pub(crate) struct WorkerProcess {
+    pid: Pid,
+    pidfd: OwnedFd,
+}
+
+impl WorkerProcess {
+    pub(super) fn new(pid: i32, pidfd: OwnedFd) -> Self {
+        Self { pid: Pid::from_raw(pid), pidfd }
+    }
+
+    /// Sends a signal. That the process is gone already is no failure.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let no_details = std::ptr::null::<libc::siginfo_t>();
+        // SAFETY: the descriptor is owned and open, and a null siginfo means the default.
+        unsafe {
+            libc::syscall(libc::SYS_pidfd_send_signal, self.pidfd.as_raw_fd(), signal as i32, no_details, 0)
+        };
+    }
+
+    /// Whether the process has not ended. What was read of its number before this says true was about it.
+    pub(super) fn is_alive(&self) -> bool {
+        let mut ended = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
+        poll(&mut ended, PollTimeout::ZERO) == Ok(0)
+    }
+
+    /// A file of its `/proc` directory.
+    pub(super) fn proc_file(&self, name: &str) -> std::io::Result<String> {
+        std::fs::read_to_string(format!("/proc/{}/{name}", self.pid))
+    }
+
+    /// CPU time so far.
+    pub(crate) fn cpu_time(&self) -> Option<Duration> {
+        let clock = nix::time::clock_getcpuclockid(self.pid).ok()?;
+        nix::time::clock_gettime(clock).ok().map(Duration::from)
+    }
+
+    /// The largest amount of memory that it held at one time, bytes.
+    pub(crate) fn peak_memory_bytes(&self) -> Option<u64> {
+        let status = self.proc_file("status").ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+    }
+}
+
+impl Drop for WorkerProcess {
+    fn drop(&mut self) {
+        // Whatever happened: a worker that nobody holds must not live.
+        self.signal(Signal::SIGKILL);
+    }
+}

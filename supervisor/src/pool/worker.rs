@@ -1,0 +1,87 @@
+//! One worker, from its birth in the zygote to the state in which code may be sent to it.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use interprocess::local_socket::tokio::Stream;
+use lockhouse_protocol::{Action, Conversation, ConversationLimits, Exit, FrameDecoder, FromWorker};
+use tokio::io::AsyncReadExt;
+use tokio::sync::oneshot;
+
+use super::PoolError;
+use super::process::WorkerProcess;
+use super::seal;
+
+const SEAL_TIMEOUT: Duration = Duration::from_secs(20);
+const READ_BYTES: usize = 64 * 1024;
+
+/// What the zygote hands over.
+pub(super) struct Newborn {
+    pub(super) process: WorkerProcess,
+    pub(super) socket: OwnedFd,
+    pub(super) exit: oneshot::Receiver<Exit>,
+    /// Seccomp filters that it must have.
+    pub(super) filters: u32,
+}
+
+/// A worker whose seal the kernel has confirmed. Only [`Worker::admit`] makes one.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) process: WorkerProcess,
+    /// Its channel. Reading and writing go on independently.
+    pub(crate) stream: Stream,
+    pub(crate) decoder: FrameDecoder,
+    pub(crate) conversation: Conversation,
+    pub(crate) exit: oneshot::Receiver<Exit>,
+}
+
+impl Worker {
+    /// Waits until a newborn says that it is sealed, and checks that it is.
+    pub(super) async fn admit(newborn: Newborn, limits: ConversationLimits) -> Result<Self, PoolError> {
+        let sealed = tokio::time::timeout(SEAL_TIMEOUT, Self::sealed(newborn, limits)).await;
+        sealed.unwrap_or_else(|_| Err(PoolError::Worker("it did not seal itself in time".into())))
+    }
+
+    async fn sealed(newborn: Newborn, limits: ConversationLimits) -> Result<Self, PoolError> {
+        let Newborn { process, socket, exit, filters } = newborn;
+        let channel = |error: std::io::Error| PoolError::Worker(format!("its channel: {error}"));
+        let socket = std::os::unix::net::UnixStream::from(socket);
+        socket.set_nonblocking(true).map_err(channel)?;
+        let stream = interprocess::os::unix::uds_local_socket::tokio::Stream::try_from(OwnedFd::from(socket));
+        let stream = Stream::from(stream.map_err(channel)?);
+        let decoder = FrameDecoder::new(limits.frame_bytes);
+        let mut worker = Self { process, stream, decoder, conversation: Conversation::new(limits), exit };
+        match worker.first_message().await? {
+            Action::Verify => {}
+            Action::GiveUp(reason) => return Err(PoolError::Worker(reason)),
+            _ => return Err(PoolError::Worker("it broke the protocol".into())),
+        }
+        seal::verify(&worker.process, filters)?;
+        Ok(worker)
+    }
+
+    async fn first_message(&mut self) -> Result<Action, PoolError> {
+        let mut buffer = vec![0; READ_BYTES];
+        loop {
+            if let Some(message) = self.decoder.next::<FromWorker>().map_err(violation)? {
+                return self.conversation.receive(message).map_err(violation);
+            }
+            match (&self.stream).read(&mut buffer).await {
+                Ok(count @ 1..) => self.decoder.push(&buffer[..count]),
+                _ => return Err(PoolError::Worker(self.last_words().await)),
+            }
+        }
+    }
+
+    async fn last_words(&mut self) -> String {
+        match (&mut self.exit).await {
+            Ok(Exit::Signal(signal)) => format!("it was ended by signal {signal} while it sealed itself"),
+            Ok(Exit::Status(status)) => format!("it ended with status {status} while it sealed itself"),
+            Err(_) => "it ended together with its zygote".into(),
+        }
+    }
+}
+
+fn violation(error: impl std::fmt::Display) -> PoolError {
+    PoolError::Worker(format!("it broke the protocol: {error}"))
+}

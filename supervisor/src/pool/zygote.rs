@@ -1,0 +1,216 @@
+//! One zygote: start it, pass on what it says, and keep it until its last worker has ended.
+
+use std::collections::HashMap;
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use lockhouse_protocol::zygote::ZYGOTE_FRAME_BYTES_MAX;
+use lockhouse_protocol::{Exit, FromZygote, SandboxProfile, ToZygote, frame};
+use nix::sys::socket::{
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
+};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::process::{Child, Command};
+use tokio::sync::{mpsc, oneshot};
+
+use super::PoolError;
+use super::process::WorkerProcess;
+use super::worker::Newborn;
+use crate::child_stderr::LastLines;
+
+/// Preloading Python takes a tenth of a second; a heavy package on a slow disk can take many.
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How a zygote is started.
+#[derive(Clone, Debug)]
+pub(crate) struct ZygoteCommand {
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) profile: SandboxProfile,
+}
+
+/// What a prepared zygote says of itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub(crate) runtime: String,
+    /// Protections that this host does not give.
+    pub(crate) reduced: Vec<String>,
+    filters: u32,
+}
+
+/// Asks for forks. The zygote retires when this is dropped.
+#[derive(Debug)]
+pub(super) struct ZygoteHandle {
+    forks: mpsc::UnboundedSender<()>,
+}
+
+impl ZygoteHandle {
+    pub(super) fn fork(&self) {
+        // A zygote that is gone says so through its events.
+        let _ = self.forks.send(());
+    }
+}
+
+struct Zygote {
+    socket: AsyncFd<OwnedFd>,
+    child: Child,
+    last_lines: LastLines,
+    live: HashMap<i32, oneshot::Sender<Exit>>,
+}
+
+/// Starts one and waits until it can fork. Every worker that it bears is passed to `born`, and `None` when it is gone.
+///
+/// The caller's thread must live as long as the zygote does: the kernel ends the zygote with the thread that started
+/// it.
+pub(super) async fn start(
+    command: &ZygoteCommand,
+    born: impl Fn(Option<Newborn>) + Send + 'static,
+) -> Result<(ZygoteHandle, Prepared), PoolError> {
+    let mut zygote = spawn(command)?;
+    let prepared = tokio::time::timeout(PREPARE_TIMEOUT, zygote.prepare(command.profile.clone()));
+    let prepared =
+        prepared.await.unwrap_or_else(|_| Err(PoolError::zygote("it did not get ready in time")))?;
+    let (forks, wanted) = mpsc::unbounded_channel();
+    tokio::spawn(zygote.keep(wanted, prepared.filters, born));
+    Ok((ZygoteHandle { forks }, prepared))
+}
+
+fn spawn(command: &ZygoteCommand) -> Result<Zygote, PoolError> {
+    let flags = SockFlag::SOCK_CLOEXEC;
+    let (ours, theirs) =
+        socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags).map_err(PoolError::system)?;
+    nix::fcntl::fcntl(&ours, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK))
+        .map_err(PoolError::system)?;
+    let mut process = Command::new(&command.program);
+    // An empty environment: what is in it could be read by code through the interpreter's own copy.
+    process.args(&command.arguments).env_clear().current_dir("/");
+    process.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child =
+        process.spawn().map_err(|source| PoolError::Start { program: command.program.clone(), source })?;
+    let last_lines = LastLines::default();
+    if let Some(stderr) = child.stderr.take() {
+        last_lines.follow("zygote".into(), stderr);
+    }
+    Ok(Zygote { socket: watch(ours)?, child, last_lines, live: HashMap::new() })
+}
+
+#[allow(unsafe_code)] // tokio wants a promise about the descriptor.
+fn watch(socket: OwnedFd) -> Result<AsyncFd<OwnedFd>, PoolError> {
+    // SAFETY: an `OwnedFd` has one number, which stays open until it is dropped.
+    let watched = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE | Interest::WRITABLE) };
+    watched.map_err(|error| PoolError::zygote(error.to_string()))
+}
+
+impl Zygote {
+    async fn prepare(&mut self, profile: SandboxProfile) -> Result<Prepared, PoolError> {
+        self.send(&ToZygote::Prepare(profile)).await.map_err(PoolError::system)?;
+        match self.receive().await {
+            Ok(Some((FromZygote::Prepared { runtime, reduced, filters }, _))) => {
+                Ok(Prepared { runtime, reduced, filters })
+            }
+            Ok(Some((FromZygote::Refused { reason }, _))) => Err(PoolError::Refused(reason)),
+            _ => {
+                let status = self.child.wait().await.map(|status| status.to_string()).unwrap_or_default();
+                Err(PoolError::zygote(format!(
+                    "it ended before it was ready ({status}){}",
+                    self.last_lines.told()
+                )))
+            }
+        }
+    }
+
+    async fn keep(
+        mut self,
+        mut wanted: mpsc::UnboundedReceiver<()>,
+        filters: u32,
+        born: impl Fn(Option<Newborn>),
+    ) {
+        let mut in_use = true;
+        while in_use || !self.live.is_empty() {
+            let result = tokio::select! {
+                fork = wanted.recv(), if in_use => match fork {
+                    Some(()) => self.send(&ToZygote::Fork).await.map_err(PoolError::system),
+                    None => { in_use = false; Ok(()) }
+                },
+                message = self.receive() => message.and_then(|message| self.hear(message, filters, &born)),
+            };
+            if let Err(error) = result {
+                tracing::warn!("a zygote is gone: {error}");
+                born(None);
+                return;
+            }
+        }
+    }
+
+    fn hear(
+        &mut self,
+        message: Option<(FromZygote, Vec<OwnedFd>)>,
+        filters: u32,
+        born: &impl Fn(Option<Newborn>),
+    ) -> Result<(), PoolError> {
+        match message {
+            Some((FromZygote::Forked { pid }, descriptors)) => {
+                let [socket, pidfd] = <[OwnedFd; 2]>::try_from(descriptors)
+                    .map_err(|_| PoolError::zygote("a worker came without its descriptors"))?;
+                let (exited, exit) = oneshot::channel();
+                self.live.insert(pid, exited);
+                born(Some(Newborn { process: WorkerProcess::new(pid, pidfd), socket, exit, filters }));
+                Ok(())
+            }
+            Some((FromZygote::Exited { pid, exit }, _)) => {
+                if let Some(exited) = self.live.remove(&pid) {
+                    // Nobody may be interested any more.
+                    let _ = exited.send(exit);
+                }
+                Ok(())
+            }
+            Some(_) => Err(PoolError::zygote("it broke the protocol")),
+            None => Err(PoolError::zygote("it ended")),
+        }
+    }
+
+    async fn send(&self, message: &ToZygote) -> nix::Result<()> {
+        let frame = frame::encode(message, ZYGOTE_FRAME_BYTES_MAX).map_err(|_| nix::Error::EMSGSIZE)?;
+        let send = |socket: &OwnedFd| {
+            sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(&frame)], &[], MsgFlags::MSG_NOSIGNAL, None)
+                .map_err(std::io::Error::from)
+        };
+        let sent = self.socket.async_io(Interest::WRITABLE, send).await;
+        sent.map(drop).map_err(|error| nix::Error::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
+    }
+
+    async fn receive(&self) -> Result<Option<(FromZygote, Vec<OwnedFd>)>, PoolError> {
+        let received = self.socket.async_io(Interest::READABLE, receive_datagram).await;
+        let (bytes, descriptors) = received.map_err(|error| PoolError::zygote(error.to_string()))?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let message = frame::decode(&bytes, ZYGOTE_FRAME_BYTES_MAX)
+            .map_err(|error| PoolError::zygote(error.to_string()))?;
+        Ok(Some((message, descriptors)))
+    }
+}
+
+#[allow(unsafe_code)] // Descriptors arrive as bare numbers.
+fn receive_datagram(socket: &OwnedFd) -> std::io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+    use std::os::fd::FromRawFd;
+    let mut buffer = vec![0; ZYGOTE_FRAME_BYTES_MAX as usize];
+    let mut space = nix::cmsg_space!([std::os::fd::RawFd; 2]);
+    let mut parts = [IoSliceMut::new(&mut buffer)];
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
+    let mut descriptors = Vec::new();
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(numbers) = control {
+            // SAFETY: the kernel has just made these for us, and nobody else knows their numbers.
+            descriptors.extend(numbers.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }));
+        }
+    }
+    let bytes = message.bytes;
+    buffer.truncate(bytes);
+    Ok((buffer, descriptors))
+}

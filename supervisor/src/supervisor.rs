@@ -1,0 +1,179 @@
+//! The parts, wired: configuration in, executions answered, everything ended in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_policies::Policy;
+use lockhouse_protocol::{ExecutionId, ServerName};
+use tokio_util::sync::CancellationToken;
+
+use crate::audit::{Audit, AuditError};
+use crate::config::{ConfigError, Settings};
+use crate::execution::{self, Answer, Language, Sandbox};
+use crate::gate::{Gate, Requester};
+use crate::pool::{Lease, Pool, PoolError, Prepared};
+use crate::upstream::Upstreams;
+
+/// Bytes of a frame that are not the reply itself.
+const FRAME_OVERHEAD: usize = 1024;
+
+/// Why the supervisor does not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+}
+
+/// One request to run code.
+#[derive(Debug)]
+pub(crate) struct CodeRequest {
+    pub(crate) language: Language,
+    pub(crate) code: String,
+    /// Shorter or longer than the default, never longer than the configured maximum.
+    pub(crate) timeout: Option<Duration>,
+    /// Only these servers.
+    pub(crate) servers: Option<Vec<String>>,
+}
+
+/// The running supervisor.
+#[derive(Debug)]
+pub(crate) struct Supervisor {
+    settings: Settings,
+    gate: Gate,
+    python: Result<Pool, String>,
+    typescript: Result<Pool, String>,
+}
+
+impl Supervisor {
+    /// Connects to every server and warms the pools of `languages`. An engine that is missing is told to whoever asks
+    /// for its language; the other one works.
+    pub(crate) fn start(
+        settings: Settings,
+        policy: Policy,
+        languages: &[Language],
+    ) -> Result<Self, StartError> {
+        let audit = Audit::open(&settings.audit_directory)?;
+        let upstreams = Upstreams::connect(settings.servers.clone());
+        let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
+        let gate = Gate::new(policy, audit, upstreams, reply_bytes_max);
+        let pool = |language: Language| {
+            if !languages.contains(&language) {
+                return Err(format!("{} was not started", language.as_str()));
+            }
+            let pool = match language {
+                Language::Python => settings.python(),
+                Language::Typescript => settings.typescript(),
+            };
+            let told = |error: ConfigError| {
+                tracing::error!("{} is not available: {error}", language.as_str());
+                error.to_string()
+            };
+            pool.map(Pool::start).map_err(told)
+        };
+        let (python, typescript) = (pool(Language::Python), pool(Language::Typescript));
+        Ok(Self { settings, gate, python, typescript })
+    }
+
+    /// How each language's zygote sees this host; waits until it has said so.
+    pub(crate) async fn prepared(&self, language: Language) -> Result<Prepared, String> {
+        let pool = self.pool(language)?;
+        let lease = pool.lease().await.map_err(|error| error.to_string())?;
+        drop(lease);
+        pool.prepared().ok_or_else(|| "the zygote is starting".to_owned())
+    }
+
+    fn pool(&self, language: Language) -> Result<&Pool, String> {
+        let pool = match language {
+            Language::Python => &self.python,
+            Language::Typescript => &self.typescript,
+        };
+        pool.as_ref().map_err(Clone::clone)
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Runs code. There is always exactly one answer.
+    pub(crate) async fn run_code(&self, request: CodeRequest, cancelled: &CancellationToken) -> Answer {
+        let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
+        match self.check(&request) {
+            Ok(servers) => self.run_checked(execution, request, servers, cancelled).await,
+            Err((message, hint)) => Answer::refused(execution, "InvalidRequest", message, Some(hint)),
+        }
+    }
+
+    fn check(&self, request: &CodeRequest) -> Result<Option<Vec<ServerName>>, (String, &'static str)> {
+        let (bytes, limit) = (request.code.len(), self.settings.code_bytes_max);
+        if request.code.trim().is_empty() {
+            return Err((
+                "the code is empty".into(),
+                "send a program; the value of its last expression is the result",
+            ));
+        }
+        if bytes > limit {
+            return Err((
+                format!("the code has {bytes} bytes, the limit is {limit}"),
+                "read large data through a tool instead of writing it into the code",
+            ));
+        }
+        let Some(names) = &request.servers else { return Ok(None) };
+        let known = self.gate.servers(None);
+        let check = |name: &String| {
+            known.iter().find(|server| server.as_str() == name).cloned().ok_or_else(|| {
+                let names: Vec<&str> = known.iter().map(ServerName::as_str).collect();
+                let name: String = name.chars().take(80).collect();
+                (
+                    format!("there is no server {name:?}; there are: {}", names.join(", ")),
+                    "leave out servers for all of them",
+                )
+            })
+        };
+        names.iter().map(check).collect::<Result<_, _>>().map(Some)
+    }
+
+    async fn run_checked(
+        &self,
+        execution: ExecutionId,
+        request: CodeRequest,
+        servers: Option<Vec<ServerName>>,
+        cancelled: &CancellationToken,
+    ) -> Answer {
+        let mut limits = self.settings.limits;
+        limits.wall = request.timeout.unwrap_or(limits.wall).min(limits.wall);
+        let lease = tokio::select! {
+            lease = self.lease(request.language) => lease,
+            () = cancelled.cancelled() => Err("cancelled before it began".into()),
+        };
+        let lease = match lease {
+            Ok(lease) => lease,
+            Err(reason) => {
+                let hint = Some("run `lockhouse doctor` to see what this host gives");
+                return Answer::refused(execution, "Unavailable", reason, hint);
+            }
+        };
+        let reduced =
+            self.pool(request.language).ok().and_then(Pool::prepared).map(|prepared| prepared.reduced);
+        let sandbox = Sandbox { reduced: reduced.unwrap_or_default() };
+        let from = Requester { execution, servers: Arc::new(self.gate.servers(servers.as_deref())) };
+        let ended =
+            execution::run(lease, execution, request.code, from, &self.gate, &limits, cancelled).await;
+        Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox)
+    }
+
+    async fn lease(&self, language: Language) -> Result<Lease, String> {
+        let pool = self.pool(language)?;
+        pool.lease().await.map_err(|error: PoolError| format!("no {} worker: {error}", language.as_str()))
+    }
+
+    /// Ends every upstream server. Workers end with the process.
+    pub(crate) async fn close(&self) {
+        self.gate.upstreams().close().await;
+    }
+}

@@ -1,0 +1,157 @@
+//! What user code threw, as people read it: in bounds, and with positions of the submitted code.
+
+use lockhouse_protocol::CodeError;
+use rquickjs::{Ctx, Function, Object, Value};
+
+use super::positions::{Place, Positions};
+use super::typescript::{GENERATED, SyntaxError};
+
+/// What people see as the file's name.
+const SHOWN: &str = "code.ts";
+
+/// The longest message, in bytes.
+const MESSAGE_BYTES_MAX: usize = 4096;
+
+/// The longest name of an error, in bytes.
+const KIND_BYTES_MAX: usize = 100;
+
+/// The longest name of a function in a traceback, in characters.
+const NAME_CHARACTERS_MAX: usize = 80;
+
+/// The longest traceback, in frames.
+const FRAMES_MAX: usize = 20;
+
+/// Names that code from elsewhere takes for granted, and what to do without them.
+const HINTS: [(&[&str], &str); 4] = [
+    (
+        &["process", "Deno", "Bun", "module", "exports", "__dirname", "__filename", "global", "Buffer"],
+        "this is no Node.js, Deno or Bun: there are no files, processes or environment variables in the Lockhouse \
+         sandbox; use a tool of an MCP server instead. For bytes there are Uint8Array, TextEncoder, atob and btoa",
+    ),
+    (
+        &["window", "document", "localStorage", "sessionStorage", "navigator", "location"],
+        "there is no browser in the Lockhouse sandbox; use a tool of an MCP server instead",
+    ),
+    (
+        &["Headers", "Request", "Response", "FormData", "AbortController", "AbortSignal", "Worker", "URL"],
+        "there is no network in the Lockhouse sandbox; use a tool of an MCP server instead. For query strings there is \
+         URLSearchParams",
+    ),
+    (&["crypto"], "there is no crypto in the Lockhouse sandbox; for what need not be secret use Math.random()"),
+];
+
+/// An error that the engine itself reports.
+pub(super) fn plain(kind: &str, message: impl Into<String>) -> CodeError {
+    CodeError { kind: kind.to_owned(), message: message.into(), ..CodeError::default() }
+}
+
+/// A program that does not even parse.
+pub(super) fn syntax(error: SyntaxError) -> CodeError {
+    let mut description = plain("SyntaxError", error.message);
+    truncate(&mut description.message, MESSAGE_BYTES_MAX);
+    point(&mut description, error.place);
+    description
+}
+
+/// Adds where it happened, from a stack of QuickJS.
+pub(super) fn locate(error: &mut CodeError, stack: &str, positions: Option<&Positions>) {
+    point(error, frames(stack, positions).next().map(|(_, place)| place));
+    let frames = user_frames(stack, positions);
+    error.traceback = (!frames.is_empty()).then(|| frames.join("\n"));
+}
+
+fn point(error: &mut CodeError, place: Option<Place>) {
+    error.line = place.map(|place| place.line);
+    error.column = place.map(|place| place.column);
+}
+
+/// Describes any value that can be thrown. Reading it can run code of the program, which may throw again or be
+/// stopped: what cannot be read is left out.
+pub(super) fn thrown<'js>(
+    ctx: &Ctx<'js>,
+    functions: &Object<'js>,
+    value: &Value<'js>,
+    positions: Option<&Positions>,
+) -> CodeError {
+    let Some(object) = value.as_object().filter(|object| value.is_error() || object.contains_key("message").unwrap_or(false))
+    else {
+        ctx.catch();
+        let shown = call_for_text(ctx, functions, "inspect", value).unwrap_or_else(|| value.type_name().to_owned());
+        let mut error = plain("Error", format!("the program threw {shown}"));
+        truncate(&mut error.message, MESSAGE_BYTES_MAX);
+        error.hint = Some("throw an Error, and its line is known: throw new Error(\"…\")".to_owned());
+        return error;
+    };
+    let read = |key: &str| {
+        let property = object.get::<_, Value>(key).ok();
+        let text = property.and_then(|property| call_for_text(ctx, functions, "clip", &property));
+        ctx.catch();
+        text
+    };
+    let mut error = plain(&read("name").unwrap_or_else(|| "Error".to_owned()), read("message").unwrap_or_default());
+    // `Promise.any` says nothing else.
+    if error.kind == "AggregateError" && error.message.is_empty() {
+        let reasons = object.get::<_, Value>("errors").ok();
+        let shown = reasons.and_then(|reasons| call_for_text(ctx, functions, "inspect", &reasons));
+        error.message = format!("all promises were rejected: {}", shown.unwrap_or_default());
+    }
+    truncate(&mut error.kind, KIND_BYTES_MAX);
+    truncate(&mut error.message, MESSAGE_BYTES_MAX);
+    if error.kind == "ToolError" {
+        error.code = read("code").filter(|code| code.len() <= KIND_BYTES_MAX);
+    }
+    locate(&mut error, &read("stack").unwrap_or_default(), positions);
+    error.hint = hint(&error);
+    error
+}
+
+/// Text from one of the realm's functions.
+fn call_for_text<'js>(ctx: &Ctx<'js>, functions: &Object<'js>, name: &str, value: &Value<'js>) -> Option<String> {
+    let text = functions.get::<_, Function>(name).and_then(|function| function.call((value.clone(),)));
+    if text.is_err() {
+        ctx.catch();
+    }
+    text.ok().flatten()
+}
+
+fn hint(error: &CodeError) -> Option<String> {
+    let name = error.message.strip_suffix(" is not defined").filter(|_| error.kind == "ReferenceError")?;
+    let (_, hint) = HINTS.iter().find(|(names, _)| names.contains(&name))?;
+    Some((*hint).to_owned())
+}
+
+/// The frames of a stack that are the program's own, in its own positions.
+pub(super) fn user_frames(stack: &str, positions: Option<&Positions>) -> Vec<String> {
+    frames(stack, positions)
+        .map(|(name, Place { line, column })| match name {
+            "" | "<anonymous>" => format!("    at {SHOWN}:{line}:{column}"),
+            _ => {
+                let name: String = name.chars().take(NAME_CHARACTERS_MAX).collect();
+                format!("    at {name} ({SHOWN}:{line}:{column})")
+            }
+        })
+        .collect()
+}
+
+/// Name and place of each frame of the program. Frames that were translated before stay as they are.
+fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator<Item = (&'s str, Place)> {
+    let frame = move |line: &'s str| {
+        let frame = line.trim().strip_prefix("at ")?.trim_end_matches(')');
+        let (before, column) = frame.rsplit_once(':')?;
+        let (before, line) = before.rsplit_once(':')?;
+        let place = Place { line: line.parse().ok()?, column: column.parse().ok()? };
+        let named = |file: &str| before.strip_suffix(file).map(|name| name.trim_end_matches('(').trim_end());
+        match named(GENERATED) {
+            Some(name) => Some((name, positions?.submitted(place)?)),
+            None => Some((named(SHOWN)?, place)),
+        }
+    };
+    stack.lines().filter_map(frame).take(FRAMES_MAX)
+}
+
+fn truncate(text: &mut String, bytes_max: usize) {
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max));
+        text.push('…');
+    }
+}

@@ -1,0 +1,108 @@
+//! A QuickJS context with all that programs find in their global scope.
+
+use std::cell::RefCell;
+use std::ffi::CStr;
+use std::rc::Rc;
+
+use lockhouse_worker::signals;
+use rquickjs::context::EvalOptions;
+use rquickjs::{Context, Ctx, Function, Object, Persistent, Result, Runtime, Value};
+
+use super::host::Link;
+use super::natives;
+
+/// The parts of the global scope, in the order in which they build on each other.
+const PARTS: [(&str, &str); 4] = [
+    ("lockhouse:values", include_str!("values.js")),
+    ("lockhouse:tools", include_str!("tools.js")),
+    ("lockhouse:console", include_str!("console.js")),
+    ("lockhouse:web", include_str!("web.js")),
+];
+
+/// What QuickJS may use of the C stack, of which 8 MiB are common: the rest is for oxc and for native functions.
+const STACK_BYTES: usize = 1024 * 1024;
+
+/// Rejections that are remembered for the end of the program.
+const REJECTIONS_MAX: usize = 64;
+
+/// Promises that were rejected and that nobody listens to, with their reasons.
+pub(super) type Rejections = Rc<RefCell<Vec<(Persistent<Value<'static>>, Persistent<Value<'static>>)>>>;
+
+/// An interpreter within its limits, without a realm yet.
+///
+/// # Errors
+/// When there is too little memory.
+pub(super) fn runtime(memory_bytes: u64) -> Result<(Runtime, Rejections)> {
+    let runtime = Runtime::new()?;
+    runtime.set_memory_limit(usize::try_from(memory_bytes).unwrap_or(usize::MAX));
+    runtime.set_max_stack_size(STACK_BYTES);
+    runtime.set_interrupt_handler(Some(Box::new(|| signals::pending().is_some())));
+    let rejections = Rejections::default();
+    let noted = Rc::clone(&rejections);
+    runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, is_handled| {
+        let mut noted = noted.borrow_mut();
+        if is_handled {
+            noted.retain(|(other, _)| other.clone().restore(&ctx).is_ok_and(|other| other != promise));
+        } else if noted.len() < REJECTIONS_MAX {
+            noted.push((Persistent::save(&ctx, promise), Persistent::save(&ctx, reason)));
+        }
+    })));
+    Ok((runtime, rejections))
+}
+
+/// A context, and the functions of it that the engine calls.
+pub(super) struct Realm {
+    context: Context,
+    functions: Persistent<Object<'static>>,
+    pub(super) link: Rc<Link>,
+}
+
+impl Realm {
+    /// Builds the global scope.
+    ///
+    /// # Errors
+    /// When there is too little memory.
+    pub(super) fn new(runtime: &Runtime) -> Result<Self> {
+        let context = Context::full(runtime)?;
+        let link = Link::new();
+        let functions = context.with(|ctx| -> Result<_> {
+            let natives = natives::object(&ctx, &link)?;
+            let functions = Object::new(ctx.clone())?;
+            for (name, source) in PARTS {
+                let part: Function = evaluate(&ctx, name, source)?;
+                part.call::<_, ()>((natives.clone(), functions.clone()))?;
+            }
+            Ok(Persistent::save(&ctx, functions))
+        })?;
+        Ok(Self { context, functions, link })
+    }
+
+    /// Enters the context; with it come the functions that the engine calls.
+    ///
+    /// # Errors
+    /// Those of `body`.
+    pub(super) fn with<R, E: From<rquickjs::Error>>(
+        &self,
+        body: impl for<'js> FnOnce(&Ctx<'js>, &Object<'js>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        self.context.with(|ctx| body(&ctx, &self.functions.clone().restore(&ctx)?))
+    }
+}
+
+/// Evaluates source text under a name that stacks show.
+///
+/// # Errors
+/// What it throws.
+pub(super) fn evaluate<'js, V: rquickjs::FromJs<'js>>(ctx: &Ctx<'js>, name: &str, source: &str) -> Result<V> {
+    let mut options = EvalOptions::default();
+    options.filename = Some(name.to_owned());
+    ctx.eval_with_options(source, options)
+}
+
+/// The version of QuickJS-NG.
+#[allow(unsafe_code)] // The binding is generated and says so of every function.
+pub(super) fn version() -> String {
+    // SAFETY: it takes nothing and gives a string literal, which ends with NUL and lives as long as the process.
+    let version = unsafe { CStr::from_ptr(rquickjs::qjs::JS_GetVersion()) };
+    version.to_string_lossy().into_owned()
+}

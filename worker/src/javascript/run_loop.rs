@@ -1,0 +1,250 @@
+//! One program from its text to its outcome.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lockhouse_protocol::{CodeError, Job, Outcome};
+use lockhouse_worker::signals::{self, Interrupt};
+use lockhouse_worker::tool_host::{ToolHost, Waited};
+use rquickjs::promise::PromiseState;
+use rquickjs::{Ctx, Error, Function, Object, Persistent, Promise, Runtime, Value};
+
+use super::errors;
+use super::realm::{Realm, Rejections, evaluate};
+use super::typescript::{self, GENERATED};
+use super::{requests, values};
+
+/// A sleep for timers is cut up, so that a signal which arrives just before it is seen.
+const NAP: Duration = Duration::from_millis(10);
+
+/// Memory beyond the limit for telling what happened.
+const MEMORY_BYTES_FOR_ERRORS: usize = 4 * 1024 * 1024;
+
+/// Why a program ended without a value.
+enum End {
+    /// A native function failed, or there is an exception.
+    Failed(Error),
+    /// It threw this.
+    Thrown(Persistent<Value<'static>>),
+    /// It waits for nothing that could happen.
+    Stuck,
+    /// The engine's own finding.
+    Found(CodeError),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl End {
+    /// Takes the exception out of the context.
+    fn caught(self, ctx: &Ctx<'_>) -> Self {
+        match self {
+            Self::Failed(Error::Exception) => Self::Thrown(Persistent::save(ctx, ctx.catch())),
+            other => other,
+        }
+    }
+}
+
+/// A program on its way.
+pub(super) struct Execution<'a> {
+    pub(super) realm: &'a Realm,
+    pub(super) runtime: &'a Runtime,
+    pub(super) rejections: &'a Rejections,
+    /// None in the warm-up.
+    pub(super) host: Option<&'static dyn ToolHost>,
+    pub(super) memory_bytes: u64,
+}
+
+impl Execution<'_> {
+    /// Runs a job to its end.
+    pub(super) fn run(&self, job: &Job) -> Outcome {
+        self.realm.link.started.set(Instant::now());
+        self.realm.link.host.set(self.host);
+        let end = match (self.value(job), signals::pending()) {
+            (Ok(value), None) => return Outcome::Value(value),
+            (Ok(_), Some(_)) => End::Stuck,
+            (Err(end), _) => end,
+        };
+        let is_full = self.runtime.memory_usage().malloc_size.unsigned_abs() > self.memory_bytes / 2;
+        // Otherwise telling of a lack of memory fails for lack of memory.
+        let memory_bytes = usize::try_from(self.memory_bytes).unwrap_or(usize::MAX);
+        self.runtime.set_memory_limit(memory_bytes.saturating_add(MEMORY_BYTES_FOR_ERRORS));
+        let outcome = self.realm.with(|ctx, functions| {
+            Ok::<_, Error>(match signals::pending() {
+                Some(interrupt) => self.interrupted(ctx, functions, end, interrupt),
+                None => match (self.failed(ctx, functions, end, is_full, &job.code), signals::pending()) {
+                    (outcome, None) => outcome,
+                    // Its own getters were still at it.
+                    (_, Some(interrupt)) => self.interrupted(ctx, functions, End::Stuck, interrupt),
+                },
+            })
+        });
+        outcome.unwrap_or_else(|error| Outcome::Error(errors::plain("InternalError", error.to_string())))
+    }
+
+    fn value(&self, job: &Job) -> Result<Option<Vec<u8>>, End> {
+        let main = self.in_realm(|ctx, functions| self.start(ctx, functions, job))?;
+        while self.state(&main)? == PromiseState::Pending {
+            self.turn()?;
+        }
+        // A rejection is thrown here.
+        let value = self.in_realm(|ctx, _| {
+            let value: Value = main.restore(ctx)?.result().unwrap_or(Err(Error::Unknown))?;
+            Ok(Persistent::save(ctx, value))
+        })?;
+        // What nobody waited for was still asked for: it happens, and its failure is a failure.
+        while self.realm.link.under_way.get() > 0 {
+            self.turn()?;
+        }
+        if let Some((_, reason)) = self.rejections.borrow().first() {
+            return Err(End::Thrown(reason.clone()));
+        }
+        self.in_realm(|ctx, functions| encode(functions, value.restore(ctx)?))
+    }
+
+    /// Calls into the realm, and takes exceptions out of it.
+    fn in_realm<R>(&self, body: impl for<'js> FnOnce(&Ctx<'js>, &Object<'js>) -> Result<R, End>) -> Result<R, End> {
+        self.realm.with(|ctx, functions| body(ctx, functions).map_err(|end| end.caught(ctx)))
+    }
+
+    fn start<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        functions: &Object<'js>,
+        job: &Job,
+    ) -> Result<Persistent<Promise<'static>>, End> {
+        let program = typescript::translate(&job.code).map_err(|error| End::Found(errors::syntax(error)))?;
+        *self.realm.link.positions.borrow_mut() = Some(program.positions);
+        let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
+        functions.get::<_, Function>("serve")?.call::<_, ()>((servers,))?;
+
+        let make: Function = evaluate(ctx, GENERATED, &program.javascript)?;
+        let lookups = (functions.get::<_, Value>("module")?, functions.get::<_, Value>("import")?);
+        let main: Function = make.call(lookups)?;
+        let promise: Promise = main.call(())?;
+        Ok(Persistent::save(ctx, promise))
+    }
+
+    /// Of the program, after all that can happen by itself has happened.
+    fn state(&self, main: &Persistent<Promise<'static>>) -> Result<PromiseState, End> {
+        self.run_jobs()?;
+        self.in_realm(|ctx, _| Ok(main.clone().restore(ctx)?.state()))
+    }
+
+    /// A program can make jobs for ever, so each is followed by a look at the signals. What a job throws is not for
+    /// programs to catch.
+    fn run_jobs(&self) -> Result<(), End> {
+        loop {
+            if signals::pending().is_some() {
+                return Err(End::Stuck);
+            }
+            match self.runtime.execute_pending_job() {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(thrown) => return Err(thrown.0.with(|ctx| End::from(Error::Exception).caught(&ctx))),
+            }
+        }
+    }
+
+    /// One thing that comes from outside, and all that follows from it.
+    fn turn(&self) -> Result<(), End> {
+        let link = &self.realm.link;
+        let due = link.timers.borrow_mut().take_due();
+        let next = link.timers.borrow().next();
+        if let Some(timer) = due {
+            self.in_realm(|_, functions| Ok(functions.get::<_, Function>("fire")?.call::<_, ()>((timer,))?))?;
+        } else if let (true, Some(host)) = (link.under_way.get() > 0, self.host) {
+            if let Waited::Reply(call, reply) = host.next_reply(next) {
+                link.under_way.set(link.under_way.get().saturating_sub(1));
+                self.in_realm(|ctx, functions| {
+                    let (succeeded, value) = requests::to_realm(ctx, reply)?;
+                    Ok(functions.get::<_, Function>("settle")?.call::<_, ()>((call.0, succeeded, value))?)
+                })?;
+            }
+        } else {
+            thread::sleep(next.ok_or(End::Stuck)?.min(NAP));
+        }
+        self.run_jobs()
+    }
+
+    fn interrupted<'js>(&self, ctx: &Ctx<'js>, functions: &Object<'js>, end: End, interrupt: Interrupt) -> Outcome {
+        let positions = self.realm.link.positions.borrow();
+        let thrown = match end {
+            End::Thrown(value) => value.restore(ctx).map(|value| errors::thrown(ctx, functions, &value, positions.as_ref())),
+            _ => Ok(CodeError::default()),
+        };
+        let thrown = thrown.unwrap_or_default();
+        let (kind, mut message) = match interrupt {
+            Interrupt::Deadline => ("Timeout", "the program was stopped at its deadline".to_owned()),
+            Interrupt::Cpu => ("CpuLimit", "the program used up its CPU time".to_owned()),
+        };
+        let mut error = errors::plain(kind, "");
+        if thrown.line.is_some() {
+            (error.line, error.column, error.traceback) = (thrown.line, thrown.column, thrown.traceback);
+        } else if let Ok((subject, stack)) =
+            functions.get::<_, Function>("waiting").and_then(|waiting| waiting.call::<_, Vec<String>>(())).map(two)
+            && !subject.is_empty()
+        {
+            message = format!("{message} while it waited for {subject}");
+            errors::locate(&mut error, &stack, positions.as_ref());
+        }
+        error.message = message;
+        match interrupt {
+            Interrupt::Deadline => Outcome::Interrupted(error),
+            Interrupt::Cpu => Outcome::CpuLimit(error),
+        }
+    }
+
+    fn failed<'js>(&self, ctx: &Ctx<'js>, functions: &Object<'js>, end: End, is_full: bool, code: &str) -> Outcome {
+        let value = match end {
+            End::Found(error) => return Outcome::Error(error),
+            End::Stuck if is_full => return memory_limit(CodeError::default()),
+            End::Stuck => {
+                let message = "the program awaits something that never happens: no call and no timer is under way";
+                return Outcome::Error(errors::plain("Error", message));
+            }
+            End::Failed(Error::Allocation) => return memory_limit(CodeError::default()),
+            End::Failed(Error::InvalidString(_)) => {
+                return Outcome::Error(errors::plain("SyntaxError", "the program holds a NUL character"));
+            }
+            End::Failed(error) => return Outcome::Error(errors::plain("TypeError", error.to_string())),
+            End::Thrown(value) => match value.restore(ctx) {
+                Ok(value) => value,
+                Err(error) => return Outcome::Error(errors::plain("InternalError", error.to_string())),
+            },
+        };
+        // QuickJS throws null when it has no memory left for an error.
+        if value.is_null() && (is_full || !code.contains("null")) {
+            return memory_limit(CodeError::default());
+        }
+        let error = errors::thrown(ctx, functions, &value, self.realm.link.positions.borrow().as_ref());
+        if error.kind == "InternalError" && error.message.starts_with("out of memory") {
+            return memory_limit(error);
+        }
+        Outcome::Error(error)
+    }
+}
+
+/// JSON of a value, if it is one.
+fn encode<'js>(functions: &Object<'js>, value: Value<'js>) -> Result<Option<Vec<u8>>, End> {
+    if value.is_undefined() || value.is_null() {
+        return Ok(None);
+    }
+    let json: Option<String> = functions.get::<_, Function>("encode")?.call((value,))?;
+    let Some(json) = json.filter(|json| json != "null") else { return Ok(None) };
+    let too_deep = |_| End::Found(errors::plain("RangeError", "the result is nested too deeply for JSON: return a part"));
+    values::portable(json).map(|json| Some(json.into_bytes())).map_err(too_deep)
+}
+
+fn two(mut texts: Vec<String>) -> (String, String) {
+    let second = texts.pop().unwrap_or_default();
+    (texts.pop().unwrap_or_default(), second)
+}
+
+fn memory_limit(error: CodeError) -> Outcome {
+    let hint = Some("keep less at once: let the tool filter, or work through pages".to_owned());
+    Outcome::MemoryLimit(CodeError { kind: "RangeError".to_owned(), message: "out of memory".to_owned(), hint, ..error })
+}
