@@ -9,9 +9,9 @@
 //! What user code finds in its global scope is written in JavaScript, in the `*.js` files beside this module's parts;
 //! the native functions below them are few (see `host`).
 
+mod base64;
 mod engine;
 mod errors;
-mod base64;
 mod host;
 mod natives;
 mod nesting;

@@ -1,7 +1,6 @@
 """What people read when their code fails: the frames of their own code, in Python's words, and what to do instead."""
 
 import builtins
-import difflib
 import errno
 import io
 import itertools
@@ -9,9 +8,9 @@ import linecache
 import sys
 import traceback
 
-from lockhouse_calls import ToolError, identifier, known_servers
+from lockhouse_calls import ToolError
+from lockhouse_hints import hint
 from lockhouse_sealed import FILES, PREFIX, SYSTEM
-from lockhouse_values import Text
 
 FILENAME = "<code>"
 MAX_MESSAGE = 2_000
@@ -41,17 +40,29 @@ def report(error, awaiting=None):
     frames = _frames(error.__traceback__) or _awaited(awaiting)
     line, column = _place(*frames[-1]) if frames else (None, None)
     if _is_in_source(error) and not frames:
-        line, column = error.lineno, error.offset
+        line, column = _positive(error.lineno), _positive(error.offset)
     message = _message(error)
     return {
-        "kind": type(error).__name__,
+        "kind": name_of(error),
         "code": _clean(error.code, 100) if isinstance(error, ToolError) else None,
         "message": message,
         "line": line,
         "column": column,
         "traceback": _bounded(_chain(error, frames)),
-        "hint": _hint(error, message),
+        "hint": hint(error, message),
     }
+
+
+def name_of(error):
+    """The name of an error's class, whatever its metaclass says."""
+    return _clean(_CLASS["__name__"].__get__(type(error)), 200)
+
+
+_CLASS = type.__dict__
+
+
+def _positive(number):
+    return number if type(number) is int and 0 < number < 1 << 31 else None
 
 
 def text(error):
@@ -121,14 +132,15 @@ def _one(error, frames):
         if source.strip() and error.offset:
             caret = max(error.offset - 1 - (len(source) - len(source.lstrip())), 0)
             lines.append(f"    {source.strip()}\n    {' ' * caret}^")
-    kind = type(error)
-    module = "" if kind.__module__ in ("builtins", "__main__", __name__) else f"{kind.__module__}."
+    module = _CLASS["__module__"].__get__(type(error))
+    prefix = "" if module in ("builtins", "__main__", __name__) else f"{_clean(module, 200)}."
     message = _clean(_message(error), MAX_MESSAGE // 2)
-    lines.append(f"{module}{kind.__qualname__}" + (f": {message}" if message else ""))
+    name = _clean(_CLASS["__qualname__"].__get__(type(error)), 200)
+    lines.append(f"{prefix}{name}: {message}" if message else f"{prefix}{name}")
     for note in getattr(error, "__notes__", None) or ():
         lines.append(_clean(note, 200))
     for inner in getattr(error, "exceptions", ())[:10] if isinstance(error, _GROUP) else ():
-        lines.append(f"  + {type(inner).__qualname__}: {_clean(_message(inner), 200)}")
+        lines.append(f"  + {name_of(inner)}: {_clean(_message(inner), 200)}")
     return "\n".join(lines)
 
 
@@ -170,37 +182,6 @@ def _bounded(whole):
         return whole
     start, end = whole[:MAX_TRACEBACK // 3], whole[-MAX_TRACEBACK // 2:]
     return f"{start.rpartition(chr(10))[0]}\n  … left out …\n{end.partition(chr(10))[2] or end}"
-
-
-def _hint(error, message):
-    if isinstance(error, SyntaxError) and "'return' outside function" in message:
-        return "the last expression is the result; no return is needed"
-    if isinstance(error, RuntimeError) and "cannot be called from a running event loop" in message:
-        return "top-level await works here: write `await main()` instead of asyncio.run(main())"
-    if isinstance(error, NameError):
-        return _hint_for_name(getattr(error, "name", None))
-    if isinstance(error, AttributeError) and isinstance(getattr(error, "obj", None), Text):
-        return "the tool answered text; if it is JSON, .json() gives its value"
-    if isinstance(error, LookupError) and "unknown encoding" in message:
-        return "only the common encodings are loaded in a sealed worker"
-    if isinstance(error, MemoryError):
-        return "work on smaller pieces, or let the tool filter"
-    if isinstance(error, ToolError) and error.retryable:
-        return "the same call may succeed later"
-    return None
-
-
-def _hint_for_name(name):
-    for server in known_servers():
-        if name in (server, identifier(server)):
-            return f"write `import mcp_tools.{identifier(server)} as {identifier(server)}` first"
-    if name in sys.modules["mcp_tools"].__all__:
-        return f"write `from mcp_tools import {name}` first"
-    if name in sys.modules and "." not in name:
-        return f"write `import {name}` first"
-    names = [known for known in vars(sys.modules["__main__"]) if known[:2] != "__"]
-    near = difflib.get_close_matches(str(name), names, 1)
-    return f"did you mean {near[0]}?" if near else None
 
 
 def hide_own_frames():

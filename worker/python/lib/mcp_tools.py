@@ -34,7 +34,7 @@ def describe(server, tool=None):
 
 
 def call_tool(server, tool=None, arguments=None, /, **named):
-    """Calls a tool by name: call_tool("github", "list_issues", {...}) or call_tool("github.list_issues", owner="acme")."""
+    """Calls a tool by name: call_tool("github", "list_issues", {...}) or call_tool("github.list_issues", owner="a")."""
     return call(*_request(server, tool, arguments, named))
 
 

@@ -8,14 +8,14 @@ import sys
 
 # Required of any CPython; the lazily imported parts of a module stand beside it.
 _MODULES = """
-json re math cmath datetime _strptime time calendar collections collections.abc itertools functools operator statistics
-decimal fractions numbers random string textwrap csv io base64 binascii hashlib hmac uuid secrets html html.parser
-html.entities urllib.parse unicodedata stringprep xml.etree.ElementTree xml.dom.minidom xml.dom.expatbuilder
-zoneinfo difflib heapq bisect enum dataclasses typing types abc contextlib contextvars copy copyreg pprint reprlib
-asyncio concurrent.futures concurrent.futures.thread threading queue weakref array struct graphlib ipaddress
-locale keyword token tokenize ast inspect dis traceback linecache warnings logging shlex fnmatch glob pathlib os os.path sys
-signal tempfile shutil subprocess socket selectors configparser zlib gzip zipfile pickle codecs timeit
-platform errno stat gc atexit builtins importlib importlib.util sched
+json re math cmath datetime _strptime time calendar collections collections.abc itertools functools operator
+statistics decimal fractions numbers random string textwrap csv io base64 binascii hashlib hmac uuid secrets
+html html.parser html.entities urllib.parse unicodedata stringprep xml.etree.ElementTree xml.dom.minidom
+xml.dom.expatbuilder zoneinfo difflib heapq bisect enum dataclasses typing types abc contextlib contextvars copy
+copyreg pprint reprlib asyncio concurrent.futures concurrent.futures.thread threading queue weakref array struct
+graphlib ipaddress locale keyword token tokenize ast inspect dis traceback linecache warnings logging shlex
+fnmatch glob pathlib os os.path sys signal tempfile shutil subprocess socket selectors configparser zlib gzip
+zipfile pickle codecs timeit platform errno stat gc atexit builtins importlib importlib.util sched
 """
 # A distribution or a version may lack these.
 _OPTIONAL = "bz2 lzma tomllib string.templatelib annotationlib _ast_unparse _pylong compression.zstd"
@@ -77,7 +77,7 @@ def _use_once():
 
 
 def _keep_zones():
-    """All time zones as raw files in memory, each content once: about 0.5 MB. ZoneInfo parses them at their first use."""
+    """All time zones as raw files in memory, each content once: 0.5 MB. ZoneInfo parses them at their first use."""
     import zoneinfo
     from zoneinfo import _common
 

@@ -44,13 +44,13 @@ class _Execution:
 
 
 def preload(extra):
-    """In the zygote: loads everything, and gives interpreter and version. ImportError if one of `extra` is not there."""
+    """In the zygote: loads everything; gives interpreter and version. ImportError if one of `extra` is missing."""
     lockhouse_preload.preload(extra)
     errors.hide_own_frames()
     lockhouse_sealed.seal()
     threading.excepthook = _thread_failed
-    # Untouched pages: address space that a failing allocation of the code cannot take.
-    _Execution.reserve = bytearray(_RESERVE_BYTES)
+    # Address space that a failing allocation of the code cannot take. `bytes`, for its pages stay untouched.
+    _Execution.reserve = bytes(_RESERVE_BYTES)
     _Execution.first_main = sys.modules["__main__"]
     lockhouse_preload.settle()
     name = {"cpython": "CPython", "pypy": "PyPy"}.get(sys.implementation.name, sys.implementation.name)
@@ -152,7 +152,7 @@ def _failed(error):
             kind = "cpu"
         report = errors.report(error, _Execution.coroutine)
     except BaseException:
-        report = {"kind": type(error).__name__, "code": None, "message": "the error cannot be described", "line": None,
+        report = {"kind": errors.name_of(error), "code": None, "message": "the error cannot be described", "line": None,
                   "column": None, "traceback": None, "hint": None}
     try:
         lockhouse_streams.flush()

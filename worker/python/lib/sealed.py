@@ -42,7 +42,8 @@ _REFUSED = (
 _NETWORK_MODULES = frozenset(
     "requests httpx aiohttp urllib3 urllib.request http.client http.server ftplib smtplib imaplib poplib telnetlib "
     "websocket websockets ssl paramiko boto3 pycurl xmlrpc.client socketserver".split())
-_PROCESS_MODULES = frozenset("multiprocessing concurrent.futures.process concurrent.futures.interpreter pexpect".split())
+_PROCESS_MODULES = frozenset(
+    "multiprocessing concurrent.futures.process concurrent.futures.interpreter pexpect".split())
 
 
 def seal():

@@ -37,7 +37,10 @@ const HINTS: [(&[&str], &str); 4] = [
         "there is no network in the Lockhouse sandbox; use a tool of an MCP server instead. For query strings there is \
          URLSearchParams",
     ),
-    (&["crypto"], "there is no crypto in the Lockhouse sandbox; for what need not be secret use Math.random()"),
+    (
+        &["crypto"],
+        "there is no crypto in the Lockhouse sandbox; for what need not be secret use Math.random()",
+    ),
 ];
 
 /// An error that the engine itself reports.
@@ -73,10 +76,13 @@ pub(super) fn thrown<'js>(
     value: &Value<'js>,
     positions: Option<&Positions>,
 ) -> CodeError {
-    let Some(object) = value.as_object().filter(|object| value.is_error() || object.contains_key("message").unwrap_or(false))
+    let Some(object) = value
+        .as_object()
+        .filter(|object| value.is_error() || object.contains_key("message").unwrap_or(false))
     else {
         ctx.catch();
-        let shown = call_for_text(ctx, functions, "inspect", value).unwrap_or_else(|| value.type_name().to_owned());
+        let shown =
+            call_for_text(ctx, functions, "inspect", value).unwrap_or_else(|| value.type_name().to_owned());
         let mut error = plain("Error", format!("the program threw {shown}"));
         truncate(&mut error.message, MESSAGE_BYTES_MAX);
         error.hint = Some("throw an Error, and its line is known: throw new Error(\"…\")".to_owned());
@@ -88,7 +94,8 @@ pub(super) fn thrown<'js>(
         ctx.catch();
         text
     };
-    let mut error = plain(&read("name").unwrap_or_else(|| "Error".to_owned()), read("message").unwrap_or_default());
+    let mut error =
+        plain(&read("name").unwrap_or_else(|| "Error".to_owned()), read("message").unwrap_or_default());
     // `Promise.any` says nothing else.
     if error.kind == "AggregateError" && error.message.is_empty() {
         let reasons = object.get::<_, Value>("errors").ok();
@@ -106,7 +113,12 @@ pub(super) fn thrown<'js>(
 }
 
 /// Text from one of the realm's functions.
-fn call_for_text<'js>(ctx: &Ctx<'js>, functions: &Object<'js>, name: &str, value: &Value<'js>) -> Option<String> {
+fn call_for_text<'js>(
+    ctx: &Ctx<'js>,
+    functions: &Object<'js>,
+    name: &str,
+    value: &Value<'js>,
+) -> Option<String> {
     let text = functions.get::<_, Function>(name).and_then(|function| function.call((value.clone(),)));
     if text.is_err() {
         ctx.catch();

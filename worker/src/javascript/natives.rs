@@ -23,7 +23,8 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Object<'js>
     natives.set("print", Function::new(ctx.clone(), print)?)?;
 
     let shared = Rc::clone(link);
-    let frames = move |stack: String| errors::user_frames(&stack, shared.positions.borrow().as_ref()).join("\n");
+    let frames =
+        move |stack: String| errors::user_frames(&stack, shared.positions.borrow().as_ref()).join("\n");
     natives.set("frames", Function::new(ctx.clone(), frames)?)?;
     Ok(natives)
 }
@@ -31,7 +32,12 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Object<'js>
 fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> Result<()> {
     // Queues a request: the id that its reply will have, or why there will be none.
     let shared = Rc::clone(link);
-    let start = move |ctx: Ctx<'js>, kind: String, first: String, second: String, third: String| -> Result<Array<'js>> {
+    let start = move |ctx: Ctx<'js>,
+                      kind: String,
+                      first: String,
+                      second: String,
+                      third: String|
+          -> Result<Array<'js>> {
         let too_deep = |_| Exception::throw_range(&ctx, "the arguments are nested too deeply for JSON");
         let third = values::portable(third).map_err(too_deep)?;
         let answer = Array::new(ctx.clone())?;
@@ -101,7 +107,8 @@ fn add_texts<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> {
     natives.set("toBase64", Function::new(ctx.clone(), encode)?)?;
 
     let decode = |ctx: Ctx<'js>, text: String| -> Result<TypedArray<'js, u8>> {
-        let bytes = base64::decode(&text).ok_or_else(|| Exception::throw_type(&ctx, "the text is not valid base64"))?;
+        let bytes = base64::decode(&text)
+            .ok_or_else(|| Exception::throw_type(&ctx, "the text is not valid base64"))?;
         TypedArray::new(ctx, bytes)
     };
     natives.set("fromBase64", Function::new(ctx.clone(), decode)?)

@@ -44,8 +44,8 @@ pub(super) fn too_deep_at(source: &str) -> Option<usize> {
                     count(&mut levels);
                 }
             }
-            b'!' | b'~' | b'+' | b'-' | b'*' | b'/' | b'%' | b'=' | b'<' | b'?' | b':' | b'.' | b'&' | b'|' | b'^'
-            | b'`' | b'@' => count(&mut levels),
+            b'!' | b'~' | b'+' | b'-' | b'*' | b'/' | b'%' | b'=' | b'<' | b'?' | b':' | b'.' | b'&'
+            | b'|' | b'^' | b'`' | b'@' => count(&mut levels),
             _ => {}
         }
         if levels.len() > BRACKETS_MAX || levels.last().is_some_and(|&operators| operators > OPERATORS_MAX) {
@@ -71,9 +71,28 @@ fn reset(levels: &mut [usize]) {
 fn is_nesting_word(word: &[u8]) -> bool {
     matches!(
         word,
-        b"typeof" | b"void" | b"delete" | b"await" | b"new" | b"if" | b"else" | b"for" | b"while" | b"do" | b"in"
-            | b"instanceof" | b"as" | b"satisfies" | b"keyof" | b"readonly" | b"extends" | b"infer" | b"yield"
-            | b"async" | b"unique" | b"is"
+        b"typeof"
+            | b"void"
+            | b"delete"
+            | b"await"
+            | b"new"
+            | b"if"
+            | b"else"
+            | b"for"
+            | b"while"
+            | b"do"
+            | b"in"
+            | b"instanceof"
+            | b"as"
+            | b"satisfies"
+            | b"keyof"
+            | b"readonly"
+            | b"extends"
+            | b"infer"
+            | b"yield"
+            | b"async"
+            | b"unique"
+            | b"is"
     )
 }
 

@@ -20,34 +20,6 @@ const NAP: Duration = Duration::from_millis(10);
 /// Memory beyond the limit for telling what happened.
 const MEMORY_BYTES_FOR_ERRORS: usize = 4 * 1024 * 1024;
 
-/// Why a program ended without a value.
-enum End {
-    /// A native function failed, or there is an exception.
-    Failed(Error),
-    /// It threw this.
-    Thrown(Persistent<Value<'static>>),
-    /// It waits for nothing that could happen.
-    Stuck,
-    /// The engine's own finding.
-    Found(CodeError),
-}
-
-impl From<Error> for End {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl End {
-    /// Takes the exception out of the context.
-    fn caught(self, ctx: &Ctx<'_>) -> Self {
-        match self {
-            Self::Failed(Error::Exception) => Self::Thrown(Persistent::save(ctx, ctx.catch())),
-            other => other,
-        }
-    }
-}
-
 /// A program on its way.
 pub(super) struct Execution<'a> {
     pub(super) realm: &'a Realm,
@@ -106,7 +78,10 @@ impl Execution<'_> {
     }
 
     /// Calls into the realm, and takes exceptions out of it.
-    fn in_realm<R>(&self, body: impl for<'js> FnOnce(&Ctx<'js>, &Object<'js>) -> Result<R, End>) -> Result<R, End> {
+    fn in_realm<R>(
+        &self,
+        body: impl for<'js> FnOnce(&Ctx<'js>, &Object<'js>) -> Result<R, End>,
+    ) -> Result<R, End> {
         self.realm.with(|ctx, functions| body(ctx, functions).map_err(|end| end.caught(ctx)))
     }
 
@@ -155,7 +130,9 @@ impl Execution<'_> {
         let due = link.timers.borrow_mut().take_due();
         let next = link.timers.borrow().next();
         if let Some(timer) = due {
-            self.in_realm(|_, functions| Ok(functions.get::<_, Function>("fire")?.call::<_, ()>((timer,))?))?;
+            self.in_realm(|_, functions| {
+                Ok(functions.get::<_, Function>("fire")?.call::<_, ()>((timer,))?)
+            })?;
         } else if let (true, Some(host)) = (link.under_way.get() > 0, self.host) {
             if let Waited::Reply(call, reply) = host.next_reply(next) {
                 link.under_way.set(link.under_way.get().saturating_sub(1));
@@ -169,63 +146,6 @@ impl Execution<'_> {
         }
         self.run_jobs()
     }
-
-    fn interrupted<'js>(&self, ctx: &Ctx<'js>, functions: &Object<'js>, end: End, interrupt: Interrupt) -> Outcome {
-        let positions = self.realm.link.positions.borrow();
-        let thrown = match end {
-            End::Thrown(value) => value.restore(ctx).map(|value| errors::thrown(ctx, functions, &value, positions.as_ref())),
-            _ => Ok(CodeError::default()),
-        };
-        let thrown = thrown.unwrap_or_default();
-        let (kind, mut message) = match interrupt {
-            Interrupt::Deadline => ("Timeout", "the program was stopped at its deadline".to_owned()),
-            Interrupt::Cpu => ("CpuLimit", "the program used up its CPU time".to_owned()),
-        };
-        let mut error = errors::plain(kind, "");
-        if thrown.line.is_some() {
-            (error.line, error.column, error.traceback) = (thrown.line, thrown.column, thrown.traceback);
-        } else if let Ok((subject, stack)) =
-            functions.get::<_, Function>("waiting").and_then(|waiting| waiting.call::<_, Vec<String>>(())).map(two)
-            && !subject.is_empty()
-        {
-            message = format!("{message} while it waited for {subject}");
-            errors::locate(&mut error, &stack, positions.as_ref());
-        }
-        error.message = message;
-        match interrupt {
-            Interrupt::Deadline => Outcome::Interrupted(error),
-            Interrupt::Cpu => Outcome::CpuLimit(error),
-        }
-    }
-
-    fn failed<'js>(&self, ctx: &Ctx<'js>, functions: &Object<'js>, end: End, is_full: bool, code: &str) -> Outcome {
-        let value = match end {
-            End::Found(error) => return Outcome::Error(error),
-            End::Stuck if is_full => return memory_limit(CodeError::default()),
-            End::Stuck => {
-                let message = "the program awaits something that never happens: no call and no timer is under way";
-                return Outcome::Error(errors::plain("Error", message));
-            }
-            End::Failed(Error::Allocation) => return memory_limit(CodeError::default()),
-            End::Failed(Error::InvalidString(_)) => {
-                return Outcome::Error(errors::plain("SyntaxError", "the program holds a NUL character"));
-            }
-            End::Failed(error) => return Outcome::Error(errors::plain("TypeError", error.to_string())),
-            End::Thrown(value) => match value.restore(ctx) {
-                Ok(value) => value,
-                Err(error) => return Outcome::Error(errors::plain("InternalError", error.to_string())),
-            },
-        };
-        // QuickJS throws null when it has no memory left for an error.
-        if value.is_null() && (is_full || !code.contains("null")) {
-            return memory_limit(CodeError::default());
-        }
-        let error = errors::thrown(ctx, functions, &value, self.realm.link.positions.borrow().as_ref());
-        if error.kind == "InternalError" && error.message.starts_with("out of memory") {
-            return memory_limit(error);
-        }
-        Outcome::Error(error)
-    }
 }
 
 /// JSON of a value, if it is one.
@@ -235,16 +155,8 @@ fn encode<'js>(functions: &Object<'js>, value: Value<'js>) -> Result<Option<Vec<
     }
     let json: Option<String> = functions.get::<_, Function>("encode")?.call((value,))?;
     let Some(json) = json.filter(|json| json != "null") else { return Ok(None) };
-    let too_deep = |_| End::Found(errors::plain("RangeError", "the result is nested too deeply for JSON: return a part"));
+    let too_deep = |_| {
+        End::Found(errors::plain("RangeError", "the result is nested too deeply for JSON: return a part"))
+    };
     values::portable(json).map(|json| Some(json.into_bytes())).map_err(too_deep)
-}
-
-fn two(mut texts: Vec<String>) -> (String, String) {
-    let second = texts.pop().unwrap_or_default();
-    (texts.pop().unwrap_or_default(), second)
-}
-
-fn memory_limit(error: CodeError) -> Outcome {
-    let hint = Some("keep less at once: let the tool filter, or work through pages".to_owned());
-    Outcome::MemoryLimit(CodeError { kind: "RangeError".to_owned(), message: "out of memory".to_owned(), hint, ..error })
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use oxc::allocator::{Allocator, ArenaBox, ArenaVec, TakeIn};
 use oxc::ast::ast::{
-    Argument, ExportDefaultDeclarationKind, Expression, ImportDeclaration, ImportDeclarationSpecifier, Program, Statement,
+    Argument, ExportDefaultDeclarationKind, Expression, ImportDeclaration, ImportDeclarationSpecifier,
+    Program, Statement,
 };
 use oxc::ast::builder::AstBuilder;
 use oxc::ast_visit::{VisitMut, walk_mut};
@@ -50,7 +51,10 @@ pub(super) struct SyntaxError {
 /// The first thing that is wrong with it.
 pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
     if let Some(at) = nesting::too_deep_at(source) {
-        return Err(SyntaxError { message: "the program is nested too deeply".to_owned(), place: Some(Place::of(source, at)) });
+        return Err(SyntaxError {
+            message: "the program is nested too deeply".to_owned(),
+            place: Some(Place::of(source, at)),
+        });
     }
     let allocator = Allocator::default();
     let kind = SourceType::ts().with_module(true);
@@ -67,12 +71,13 @@ pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
     drop_exports(&mut program, &builder, source)?;
     return_last_expression(&mut program, &builder);
 
-    let semantic = SemanticBuilder::new_compiler().with_enum_eval(true).with_check_syntax_error(true).build(&program);
+    let semantic =
+        SemanticBuilder::new_compiler().with_enum_eval(true).with_check_syntax_error(true).build(&program);
     refuse(source, &semantic.diagnostics)?;
     let scoping = semantic.semantic.into_scoping();
     let path = Path::new("code.ts");
-    let transformed =
-        Transformer::new(&allocator, path, &TransformOptions::default()).build_with_scoping(scoping, &mut program);
+    let transformed = Transformer::new(&allocator, path, &TransformOptions::default())
+        .build_with_scoping(scoping, &mut program);
     refuse(source, &transformed.diagnostics)?;
 
     // After the transformation, which has removed the imports that only types used.
@@ -91,17 +96,25 @@ pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
             ..CodegenOptions::default()
         })
         .build(&program);
-    let positions = Positions::new(source, imports, generated.map.iter().flat_map(|map| map.get_tokens().map(|token| Mapping {
-        generated: (token.get_dst_line(), token.get_dst_col()),
-        submitted: (token.get_src_line(), token.get_src_col()),
-    })));
+    let positions = Positions::new(
+        source,
+        imports,
+        generated.map.iter().flat_map(|map| {
+            map.get_tokens().map(|token| Mapping {
+                generated: (token.get_dst_line(), token.get_dst_col()),
+                submitted: (token.get_src_line(), token.get_src_col()),
+            })
+        }),
+    );
     let javascript = head + &generated.code + "\n})";
     Ok(Translated { javascript, positions })
 }
 
 /// The first of several diagnostics is the one that helps; the rest often follow from it.
 fn refuse(source: &str, diagnostics: &[OxcDiagnostic]) -> Result<(), SyntaxError> {
-    let Some(first) = diagnostics.iter().find(|diagnostic| diagnostic.severity == Severity::Error) else { return Ok(()) };
+    let Some(first) = diagnostics.iter().find(|diagnostic| diagnostic.severity == Severity::Error) else {
+        return Ok(());
+    };
     let mut message = first.message.to_string();
     if let Some(help) = &first.help {
         let _ = write!(message, " ({help})");
@@ -129,7 +142,11 @@ impl<'a> VisitMut<'a> for DynamicImports<'_, 'a> {
 }
 
 /// Nothing can import from a program, so `export` says nothing: what it exports stays.
-fn drop_exports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a>, source: &str) -> Result<(), SyntaxError> {
+fn drop_exports<'a>(
+    program: &mut Program<'a>,
+    builder: &AstBuilder<'a>,
+    source: &str,
+) -> Result<(), SyntaxError> {
     for statement in &mut program.body {
         match statement {
             Statement::ExportDeclaration(export) => {
@@ -146,7 +163,9 @@ fn drop_exports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a>, source:
                     }
                     // Without a name nothing can refer to it.
                     ExportDefaultDeclarationKind::FunctionDeclaration(_)
-                    | ExportDefaultDeclarationKind::ClassDeclaration(_) => Statement::new_empty_statement(span, builder),
+                    | ExportDefaultDeclarationKind::ClassDeclaration(_) => {
+                        Statement::new_empty_statement(span, builder)
+                    }
                     ExportDefaultDeclarationKind::TSInterfaceDeclaration(interface) => {
                         Statement::TSInterfaceDeclaration(interface)
                     }

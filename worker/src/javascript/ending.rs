@@ -1,0 +1,128 @@
+//! How programs end that give no value.
+
+use lockhouse_protocol::{CodeError, Outcome};
+use lockhouse_worker::signals::Interrupt;
+use rquickjs::{Ctx, Error, Function, Object, Persistent, Value};
+
+use super::errors;
+use super::positions::Positions;
+
+/// Why a program ended without a value.
+pub(super) enum End {
+    /// A native function failed, or there is an exception.
+    Failed(Error),
+    /// It threw this.
+    Thrown(Persistent<Value<'static>>),
+    /// It waits for nothing that could happen.
+    Stuck,
+    /// The engine's own finding.
+    Found(Box<CodeError>),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl End {
+    /// Takes the exception out of the context.
+    pub(super) fn caught(self, ctx: &Ctx<'_>) -> Self {
+        match self {
+            Self::Failed(Error::Exception) => Self::Thrown(Persistent::save(ctx, ctx.catch())),
+            other => other,
+        }
+    }
+
+    /// The outcome of a program that was stopped.
+    pub(super) fn interrupted<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        functions: &Object<'js>,
+        end: End,
+        interrupt: Interrupt,
+    ) -> Outcome {
+        let positions = self.realm.link.positions.borrow();
+        let thrown = match end {
+            End::Thrown(value) => {
+                value.restore(ctx).map(|value| errors::thrown(ctx, functions, &value, positions.as_ref()))
+            }
+            _ => Ok(CodeError::default()),
+        };
+        let thrown = thrown.unwrap_or_default();
+        let (kind, mut message) = match interrupt {
+            Interrupt::Deadline => ("Timeout", "the program was stopped at its deadline".to_owned()),
+            Interrupt::Cpu => ("CpuLimit", "the program used up its CPU time".to_owned()),
+        };
+        let mut error = errors::plain(kind, "");
+        if thrown.line.is_some() {
+            (error.line, error.column, error.traceback) = (thrown.line, thrown.column, thrown.traceback);
+        } else if let Ok((subject, stack)) = functions
+            .get::<_, Function>("waiting")
+            .and_then(|waiting| waiting.call::<_, Vec<String>>(()))
+            .map(two)
+            && !subject.is_empty()
+        {
+            message = format!("{message} while it waited for {subject}");
+            errors::locate(&mut error, &stack, positions.as_ref());
+        }
+        error.message = message;
+        match interrupt {
+            Interrupt::Deadline => Outcome::Interrupted(error),
+            Interrupt::Cpu => Outcome::CpuLimit(error),
+        }
+    }
+
+    /// The outcome of a program that failed by itself.
+    pub(super) fn failed<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        functions: &Object<'js>,
+        end: End,
+        is_full: bool,
+        code: &str,
+    ) -> Outcome {
+        let value = match end {
+            End::Found(error) => return Outcome::Error(error),
+            End::Stuck if is_full => return memory_limit(CodeError::default()),
+            End::Stuck => {
+                let message =
+                    "the program awaits something that never happens: no call and no timer is under way";
+                return Outcome::Error(errors::plain("Error", message));
+            }
+            End::Failed(Error::Allocation) => return memory_limit(CodeError::default()),
+            End::Failed(Error::InvalidString(_)) => {
+                return Outcome::Error(errors::plain("SyntaxError", "the program holds a NUL character"));
+            }
+            End::Failed(error) => return Outcome::Error(errors::plain("TypeError", error.to_string())),
+            End::Thrown(value) => match value.restore(ctx) {
+                Ok(value) => value,
+                Err(error) => return Outcome::Error(errors::plain("InternalError", error.to_string())),
+            },
+        };
+        // QuickJS throws null when it has no memory left for an error.
+        if value.is_null() && (is_full || !code.contains("null")) {
+            return memory_limit(CodeError::default());
+        }
+        let error = errors::thrown(ctx, functions, &value, self.realm.link.positions.borrow().as_ref());
+        if error.kind == "InternalError" && error.message.starts_with("out of memory") {
+            return memory_limit(error);
+        }
+        Outcome::Error(error)
+    }
+}
+
+fn two(mut texts: Vec<String>) -> (String, String) {
+    let second = texts.pop().unwrap_or_default();
+    (texts.pop().unwrap_or_default(), second)
+}
+
+fn memory_limit(error: CodeError) -> Outcome {
+    let hint = Some("keep less at once: let the tool filter, or work through pages".to_owned());
+    Outcome::MemoryLimit(CodeError {
+        kind: "RangeError".to_owned(),
+        message: "out of memory".to_owned(),
+        hint,
+        ..error
+    })
+}
