@@ -128,6 +128,10 @@ fn load(files: &Files) -> Result<(Settings, Policy), ExitCode> {
 
 fn start(files: &Files, languages: &[Language]) -> Result<Supervisor, ExitCode> {
     let (settings, policy) = load(files)?;
+    start_with(settings, policy, languages)
+}
+
+fn start_with(settings: Settings, policy: Policy, languages: &[Language]) -> Result<Supervisor, ExitCode> {
     Supervisor::start(settings, policy, languages).map_err(|error| match error {
         StartError::Config(error) => complain_config(&error),
         StartError::Audit(error) => complain(&error, UNAVAILABLE),

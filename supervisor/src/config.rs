@@ -108,6 +108,11 @@ impl Settings {
         })
     }
 
+    /// Another Python module to import before the seal.
+    pub(crate) fn preload(&mut self, module: &str) {
+        self.document.python.preload.push(module.to_owned());
+    }
+
     /// The pool of the Python engine.
     pub(crate) fn python(&self) -> Result<PoolSettings, ConfigError> {
         let python = &self.document.python;

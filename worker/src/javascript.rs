@@ -10,6 +10,7 @@
 //! the native functions below them are few (see `host`).
 
 mod base64;
+mod ending;
 mod engine;
 mod errors;
 mod host;
@@ -23,4 +24,4 @@ mod timers;
 mod typescript;
 mod values;
 
-pub use engine::JavaScript;
+pub(crate) use engine::JavaScript;

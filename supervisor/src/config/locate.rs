@@ -51,16 +51,22 @@ pub(super) fn python(configured: Option<&Path>) -> Result<PathBuf, ConfigError> 
     first(candidates, "python3", advice)
 }
 
-/// A file that is installed with us: as configured, else beside this program, else with the system's.
+/// A file that is installed with us: as configured, else beside this program, else in `lib/lockhouse` next to its
+/// `bin`, else with the system's.
 pub(super) fn companion(
     configured: Option<&Path>,
     name: &str,
     what: &'static str,
 ) -> Result<PathBuf, ConfigError> {
-    let beside = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join(name)));
+    let program = std::env::current_exe().unwrap_or_default();
+    let bin = program.parent().unwrap_or(Path::new("/usr/bin"));
     let candidates = match configured {
         Some(path) => vec![path.to_owned()],
-        None => beside.into_iter().chain([Path::new(SYSTEM_PROGRAMS).join(name)]).collect(),
+        None => vec![
+            bin.join(name),
+            bin.join("../lib/lockhouse").join(name),
+            Path::new(SYSTEM_PROGRAMS).join(name),
+        ],
     };
     let advice = "Install Lockhouse whole, or set its path in the configuration \
                   (extension under [python], worker under [javascript]).";

@@ -21,6 +21,8 @@ const KEEP_BYTES: usize = 256;
 /// Marks an error as ours, so that the caller can tell it from the upstream's own.
 pub(super) const TOO_LARGE: &str = "lockhouse: result too large";
 
+const NOT_JSON: &str = "the server's answer is not valid JSON, or is nested too deeply";
+
 /// Whether results pass on raw: off during the handshake, whose results rmcp needs typed.
 pub(super) type RawResults = Arc<AtomicBool>;
 
@@ -81,7 +83,12 @@ impl LineTransport {
             let error = ErrorData::internal_error(TOO_LARGE, None);
             return Some(Some(RxJsonRpcMessage::<RoleClient>::error(error, Some(id))));
         }
-        let Ok(mut value) = serde_json::from_slice::<Value>(&line) else { return Some(None) };
+        let Ok(mut value) = serde_json::from_slice::<Value>(&line) else {
+            // Not JSON, or deeper than a parser can follow. Where it names a request, that one must not hang.
+            let told =
+                |id| RxJsonRpcMessage::<RoleClient>::error(ErrorData::parse_error(NOT_JSON, None), Some(id));
+            return Some(id_in(&line).map(told));
+        };
         if self.raw.load(Ordering::Acquire) && value.get("method").is_none() {
             let id = value.get("id").cloned().and_then(|id| serde_json::from_value::<RequestId>(id).ok());
             if let (Some(id), Some(result)) = (id, value.get_mut("result").map(Value::take)) {

@@ -5,7 +5,6 @@ import errno
 import io
 import itertools
 import linecache
-import sys
 import traceback
 
 from lockhouse_calls import ToolError

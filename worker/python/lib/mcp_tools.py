@@ -25,7 +25,7 @@ def list_servers():
 
 def search_tools(query, limit=10):
     """Permitted tools that match, best first, each with its signature."""
-    return ask(_lockhouse.search, str(query), int(limit))
+    return ask(_lockhouse.search, str(query), min(max(int(limit), 1), 1_000))
 
 
 def describe(server, tool=None):

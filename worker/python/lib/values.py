@@ -16,7 +16,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import PurePath
 from uuid import UUID
 
-MAX_DEPTH = 200
+MAX_DEPTH = 120
 MAX_REPR = 1_000
 
 _decode = json.JSONDecoder().decode

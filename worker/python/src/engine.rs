@@ -14,16 +14,17 @@ use pyo3::types::{PyBytes, PyDict, PyModule};
 use crate::native;
 
 /// The Python side, in the order in which each may import the ones before it.
-const MODULES: [(&str, &str); 10] = [
-    ("lockhouse_streams", include_str!("../lib/streams.py")),
+const MODULES: [(&str, &str); 11] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
+    ("lockhouse_streams", include_str!("../lib/streams.py")),
     ("lockhouse_calls", include_str!("../lib/calls.py")),
     ("lockhouse_servers", include_str!("../lib/servers.py")),
-    ("lockhouse_sealed", include_str!("../lib/sealed.py")),
-    ("lockhouse_errors", include_str!("../lib/errors.py")),
-    ("lockhouse_preload", include_str!("../lib/preload.py")),
     ("mcp_tools", include_str!("../lib/mcp_tools.py")),
     ("mcp_tools.aio", include_str!("../lib/aio.py")),
+    ("lockhouse_sealed", include_str!("../lib/sealed.py")),
+    ("lockhouse_hints", include_str!("../lib/hints.py")),
+    ("lockhouse_errors", include_str!("../lib/errors.py")),
+    ("lockhouse_preload", include_str!("../lib/preload.py")),
     ("lockhouse_runner", include_str!("../lib/runner.py")),
 ];
 const RUNNER: &str = "lockhouse_runner";

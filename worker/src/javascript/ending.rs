@@ -36,16 +36,15 @@ impl End {
 
     /// The outcome of a program that was stopped.
     pub(super) fn interrupted<'js>(
-        &self,
+        self,
         ctx: &Ctx<'js>,
         functions: &Object<'js>,
-        end: End,
+        positions: Option<&Positions>,
         interrupt: Interrupt,
     ) -> Outcome {
-        let positions = self.realm.link.positions.borrow();
-        let thrown = match end {
-            End::Thrown(value) => {
-                value.restore(ctx).map(|value| errors::thrown(ctx, functions, &value, positions.as_ref()))
+        let thrown = match self {
+            Self::Thrown(value) => {
+                value.restore(ctx).map(|value| errors::thrown(ctx, functions, &value, positions))
             }
             _ => Ok(CodeError::default()),
         };
@@ -64,7 +63,7 @@ impl End {
             && !subject.is_empty()
         {
             message = format!("{message} while it waited for {subject}");
-            errors::locate(&mut error, &stack, positions.as_ref());
+            errors::locate(&mut error, &stack, positions);
         }
         error.message = message;
         match interrupt {
@@ -75,27 +74,27 @@ impl End {
 
     /// The outcome of a program that failed by itself.
     pub(super) fn failed<'js>(
-        &self,
+        self,
         ctx: &Ctx<'js>,
         functions: &Object<'js>,
-        end: End,
+        positions: Option<&Positions>,
         is_full: bool,
         code: &str,
     ) -> Outcome {
-        let value = match end {
-            End::Found(error) => return Outcome::Error(error),
-            End::Stuck if is_full => return memory_limit(CodeError::default()),
-            End::Stuck => {
+        let value = match self {
+            Self::Found(error) => return Outcome::Error(*error),
+            Self::Stuck if is_full => return memory_limit(CodeError::default()),
+            Self::Stuck => {
                 let message =
                     "the program awaits something that never happens: no call and no timer is under way";
                 return Outcome::Error(errors::plain("Error", message));
             }
-            End::Failed(Error::Allocation) => return memory_limit(CodeError::default()),
-            End::Failed(Error::InvalidString(_)) => {
+            Self::Failed(Error::Allocation) => return memory_limit(CodeError::default()),
+            Self::Failed(Error::InvalidString(_)) => {
                 return Outcome::Error(errors::plain("SyntaxError", "the program holds a NUL character"));
             }
-            End::Failed(error) => return Outcome::Error(errors::plain("TypeError", error.to_string())),
-            End::Thrown(value) => match value.restore(ctx) {
+            Self::Failed(error) => return Outcome::Error(errors::plain("TypeError", error.to_string())),
+            Self::Thrown(value) => match value.restore(ctx) {
                 Ok(value) => value,
                 Err(error) => return Outcome::Error(errors::plain("InternalError", error.to_string())),
             },
@@ -104,7 +103,7 @@ impl End {
         if value.is_null() && (is_full || !code.contains("null")) {
             return memory_limit(CodeError::default());
         }
-        let error = errors::thrown(ctx, functions, &value, self.realm.link.positions.borrow().as_ref());
+        let error = errors::thrown(ctx, functions, &value, positions);
         if error.kind == "InternalError" && error.message.starts_with("out of memory") {
             return memory_limit(error);
         }

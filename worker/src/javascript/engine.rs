@@ -37,7 +37,7 @@ const WARM_UP: &str = r#"
 
 /// JavaScript and TypeScript.
 #[derive(Default)]
-pub struct JavaScript {
+pub(crate) struct JavaScript {
     /// Made in the worker: what the zygote made would draw the same random numbers in each worker.
     interpreter: Option<Interpreter>,
 }
@@ -53,7 +53,7 @@ struct Interpreter {
 impl JavaScript {
     /// Nothing is loaded yet.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 }

@@ -9,62 +9,108 @@ const BRACKETS_MAX: usize = 400;
 /// How many operators one expression may hold at one level of brackets. Long sums nest too: each is a node deeper.
 const OPERATORS_MAX: usize = 3_000;
 
+/// What is known of one open bracket, or of the top level.
+#[derive(Default)]
+struct Level {
+    /// Since the last separator.
+    operators: usize,
+    /// The bracket follows `if` or the like: what comes after its end belongs to it.
+    heads_statement: bool,
+}
+
 /// The byte at which a program becomes too deep, if it does.
 ///
 /// It skips strings and comments, but reads template and regular expression literals as if they were code: brackets in
 /// these would have to be unbalanced by hundreds to count.
 pub(super) fn too_deep_at(source: &str) -> Option<usize> {
     let bytes = source.as_bytes();
-    // Operators since the last separator, for each open bracket and the top level.
-    let mut levels: Vec<usize> = vec![0];
+    let mut levels = vec![Level::default()];
+    // Whether a line that ended here would go on.
+    let mut continues = false;
+    let mut after_head = false;
     let mut at = 0;
     while at < bytes.len() {
         let start = at;
         at += 1;
+        let was_after_head = std::mem::take(&mut after_head);
         match bytes[start] {
-            quote @ (b'"' | b'\'') => at = end_of_string(bytes, at, quote),
+            quote @ (b'"' | b'\'') => {
+                at = end_of_string(bytes, at, quote);
+                continues = false;
+            }
             b'/' if bytes.get(at) == Some(&b'/') => at = end_of_line(bytes, at),
             b'/' if bytes.get(at) == Some(&b'*') => at = end_of_comment(source, at),
-            b'(' | b'[' | b'{' => levels.push(0),
+            b'(' | b'[' | b'{' => {
+                levels.push(Level { operators: 0, heads_statement: was_after_head });
+                continues = true;
+            }
             b')' | b']' | b'}' => {
-                levels.pop();
+                continues = levels.pop().is_some_and(|level| level.heads_statement);
                 if levels.is_empty() {
-                    levels.push(0);
+                    levels.push(Level::default());
                 }
-                // A block ends a statement, unless `else` carries it on.
-                let carries_on = source.get(at..).is_some_and(|rest| rest.trim_start().starts_with("else"));
-                if bytes[start] == b'}' && !carries_on {
+                if bytes[start] == b'}' && !is_else(source, at) {
                     reset(&mut levels);
                 }
             }
             b';' | b',' => reset(&mut levels),
-            first if first.is_ascii_alphabetic() => {
+            // A statement may end without a semicolon.
+            b'\n' if !continues && operand_follows(source, at) => reset(&mut levels),
+            first if in_word(first) => {
                 at = end_of_word(bytes, at);
-                if is_nesting_word(&bytes[start..at]) {
+                let word = &bytes[start..at];
+                continues = is_nesting_word(word);
+                after_head = matches!(word, b"if" | b"for" | b"while" | b"with");
+                if continues {
                     count(&mut levels);
                 }
             }
-            b'!' | b'~' | b'+' | b'-' | b'*' | b'/' | b'%' | b'=' | b'<' | b'?' | b':' | b'.' | b'&'
-            | b'|' | b'^' | b'`' | b'@' => count(&mut levels),
+            b'!' | b'~' | b'+' | b'-' | b'*' | b'/' | b'%' | b'=' | b'<' | b'>' | b'?' | b':' | b'.'
+            | b'&' | b'|' | b'^' | b'@' => {
+                count(&mut levels);
+                continues = true;
+            }
+            b'`' => {
+                count(&mut levels);
+                continues = false;
+            }
+            b' ' | b'\t' => after_head = was_after_head,
             _ => {}
         }
-        if levels.len() > BRACKETS_MAX || levels.last().is_some_and(|&operators| operators > OPERATORS_MAX) {
+        let is_long = levels.last().is_some_and(|level| level.operators > OPERATORS_MAX);
+        if is_long || levels.len() > BRACKETS_MAX {
             return Some(start);
         }
     }
     None
 }
 
-fn count(levels: &mut [usize]) {
+fn count(levels: &mut [Level]) {
     if let Some(level) = levels.last_mut() {
-        *level += 1;
+        level.operators += 1;
     }
 }
 
-fn reset(levels: &mut [usize]) {
+fn reset(levels: &mut [Level]) {
     if let Some(level) = levels.last_mut() {
-        *level = 0;
+        level.operators = 0;
     }
+}
+
+fn is_else(source: &str, at: usize) -> bool {
+    source.get(at..).is_some_and(|rest| rest.trim_start().starts_with("else"))
+}
+
+/// Whether the line starts with an operand. Looks no further than the line: many empty ones must not take long.
+fn operand_follows(source: &str, at: usize) -> bool {
+    let line = source.get(at..).unwrap_or_default().trim_start_matches([' ', '\t', '\r']);
+    !line.starts_with("in ")
+        && !line.starts_with("instanceof ")
+        && line.bytes().next().is_some_and(|first| in_word(first) || matches!(first, b'"' | b'\''))
+}
+
+fn in_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || !byte.is_ascii()
 }
 
 /// Words that can stand in a row, each one level deeper.
@@ -119,8 +165,7 @@ fn end_of_comment(source: &str, at: usize) -> usize {
 }
 
 fn end_of_word(bytes: &[u8], at: usize) -> usize {
-    let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte == b'$';
-    bytes[at..].iter().position(|byte| !in_word(byte)).map_or(bytes.len(), |length| at + length)
+    bytes[at..].iter().position(|&byte| !in_word(byte)).map_or(bytes.len(), |length| at + length)
 }
 
 #[cfg(test)]
@@ -139,6 +184,11 @@ mod tests {
             "if(a){}else ".repeat(100_000),
             "a.".repeat(100_000),
             "if(a)".repeat(100_000),
+            "if (a)\n".repeat(100_000),
+            "typeof\n".repeat(100_000),
+            "a =>\n".repeat(100_000),
+            "1 +\n".repeat(100_000),
+            "1\n+ ".repeat(100_000),
             "a<".repeat(100_000),
         ] {
             assert!(too_deep_at(&bomb).is_some(), "{}", &bomb[..12]);
@@ -150,8 +200,10 @@ mod tests {
         for fine in [
             "const a = 1 + 2 * x.y;\n".repeat(10_000),
             format!("[{}]", "{\"a\": -1}, ".repeat(10_000)),
-            "const a = 1 + 2\n".repeat(900),
+            "const a = 1 + 2\n".repeat(10_000),
+            "é.a = f(b.c)\n".repeat(10_000),
             "if (a) { b() } else { c() }\n".repeat(10_000),
+            "\n".repeat(1_000_000),
             "// ((((((((((\n".repeat(1_000),
             format!("'{}'", "(".repeat(1_000)),
             "x = '\\'';".repeat(5_000),

@@ -3,12 +3,13 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lockhouse_protocol::{CodeError, Job, Outcome};
-use lockhouse_worker::signals::{self, Interrupt};
+use lockhouse_protocol::{Job, Outcome};
+use lockhouse_worker::signals;
 use lockhouse_worker::tool_host::{ToolHost, Waited};
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Error, Function, Object, Persistent, Promise, Runtime, Value};
 
+use super::ending::End;
 use super::errors;
 use super::realm::{Realm, Rejections, evaluate};
 use super::typescript::{self, GENERATED};
@@ -44,13 +45,16 @@ impl Execution<'_> {
         // Otherwise telling of a lack of memory fails for lack of memory.
         let memory_bytes = usize::try_from(self.memory_bytes).unwrap_or(usize::MAX);
         self.runtime.set_memory_limit(memory_bytes.saturating_add(MEMORY_BYTES_FOR_ERRORS));
+        let positions = self.realm.link.positions.borrow();
+        let positions = positions.as_ref();
         let outcome = self.realm.with(|ctx, functions| {
             Ok::<_, Error>(match signals::pending() {
-                Some(interrupt) => self.interrupted(ctx, functions, end, interrupt),
-                None => match (self.failed(ctx, functions, end, is_full, &job.code), signals::pending()) {
+                Some(interrupt) => end.interrupted(ctx, functions, positions, interrupt),
+                None => match (end.failed(ctx, functions, positions, is_full, &job.code), signals::pending())
+                {
                     (outcome, None) => outcome,
                     // Its own getters were still at it.
-                    (_, Some(interrupt)) => self.interrupted(ctx, functions, End::Stuck, interrupt),
+                    (_, Some(interrupt)) => End::Stuck.interrupted(ctx, functions, positions, interrupt),
                 },
             })
         });
@@ -91,7 +95,8 @@ impl Execution<'_> {
         functions: &Object<'js>,
         job: &Job,
     ) -> Result<Persistent<Promise<'static>>, End> {
-        let program = typescript::translate(&job.code).map_err(|error| End::Found(errors::syntax(error)))?;
+        let program =
+            typescript::translate(&job.code).map_err(|error| End::Found(Box::new(errors::syntax(error))))?;
         *self.realm.link.positions.borrow_mut() = Some(program.positions);
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
         functions.get::<_, Function>("serve")?.call::<_, ()>((servers,))?;
@@ -156,7 +161,10 @@ fn encode<'js>(functions: &Object<'js>, value: Value<'js>) -> Result<Option<Vec<
     let json: Option<String> = functions.get::<_, Function>("encode")?.call((value,))?;
     let Some(json) = json.filter(|json| json != "null") else { return Ok(None) };
     let too_deep = |_| {
-        End::Found(errors::plain("RangeError", "the result is nested too deeply for JSON: return a part"))
+        End::Found(Box::new(errors::plain(
+            "RangeError",
+            "the result is nested too deeply for JSON: return a part",
+        )))
     };
     values::portable(json).map(|json| Some(json.into_bytes())).map_err(too_deep)
 }

@@ -240,3 +240,83 @@ fn lookup(import: &ImportDeclaration, head: &mut String) {
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::positions::Place;
+    use super::{SyntaxError, Translated, translate};
+
+    fn javascript(source: &str) -> String {
+        translate(source)
+            .map_or_else(|error| format!("SyntaxError: {}", error.message), |done| done.javascript)
+    }
+
+    #[test]
+    fn the_last_expression_is_returned() {
+        for (source, expected) in [
+            ("1 + 1", "return 1 + 1;"),
+            ("'text'", "return \"text\";"),
+            ("main(); function main() {}", "return main();"),
+            ("f(); interface I {} type T = I;", "return f();"),
+            ("export default x", "return x;"),
+        ] {
+            assert!(javascript(source).contains(expected), "{source} became {}", javascript(source));
+        }
+        for source in
+            ["const x = 1", "namespace N { export const a = 1 }", "if (x) { y }", "f(); class C {}", ""]
+        {
+            assert!(
+                !javascript(source).contains("return x") && !javascript(source).contains("return f"),
+                "{source}"
+            );
+        }
+    }
+
+    #[test]
+    fn imports_become_lookups_before_everything_else() {
+        let code = javascript(
+            "f(a, g, d);\nimport { a, \"b-c\" as f, type T, Unused } from \"m\";\nimport * as g from \"m\";\n\
+             import d from 'm';\nimport type { U } from 'n';\nimport 'o';\nawait import('p')",
+        );
+        let lookup = "$lockhouse_module(\"m\")";
+        let expected = format!(
+            "\n{lookup}; const a = {lookup}[\"a\"]; const f = {lookup}[\"b-c\"];\n{lookup}; const g = {lookup};\n\
+             {lookup}; const d = {lookup};\n$lockhouse_module(\"o\");\nf(a, g, d);\n\
+             return await $lockhouse_import(\"p\");"
+        );
+        assert!(code.contains(&expected), "{code}");
+    }
+
+    #[test]
+    fn exports_stay_as_declarations() {
+        let code = javascript(
+            "export const a = 1; export { a }; export enum E { A } export type T = 1; export class C {}",
+        );
+        assert!(
+            !code.contains("export") && code.contains("const a = 1") && code.contains("class C"),
+            "{code}"
+        );
+        assert!(javascript("export * from 'x'").starts_with("SyntaxError: a program cannot re-export"));
+    }
+
+    #[test]
+    fn syntax_errors_have_a_place() {
+        let place = |source| translate(source).err().and_then(|SyntaxError { place, .. }| place);
+        assert_eq!(place("let a = 1;\nlet b = ;"), Some(Place { line: 2, column: 9 }));
+        assert_eq!(place("let a = 1;\nlet a = 2;").map(|place| place.line), Some(1));
+        assert_eq!(place(&"(".repeat(100_000)).map(|place| place.line), Some(1));
+    }
+
+    #[test]
+    fn positions_come_back() {
+        let source =
+            "import * as m from \"m\";\ninterface I {\n  a: number;\n}\n\n// é\nconst é = '😀'; m.f(é);\n";
+        let Ok(Translated { javascript, positions }) = translate(source) else { panic!("it is valid") };
+        let (before, _) = javascript.split_at(javascript.find("m.f").unwrap_or_default());
+        let line = before.lines().count() as u32;
+        let column = before.lines().last().map_or(0, |line| line.chars().count()) as u32 + 1;
+        assert_eq!(positions.submitted(Place { line, column }), Some(Place { line: 7, column: 16 }));
+        assert_eq!(positions.submitted(Place { line: 2, column: 5 }), Some(Place { line: 1, column: 1 }));
+        assert_eq!(positions.submitted(Place { line: 1, column: 5 }), None);
+    }
+}
