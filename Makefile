@@ -1,0 +1,44 @@
+# `make demo` shows what Lockhouse does, `make test` proves it. Both build what they need and say what is missing.
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+
+.PHONY: build demo test test-quick test-upstreams bench lint install tools clean
+
+build: tools
+	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
+
+demo: build
+	target/release/lockhouse demo
+
+# Everything: unit, property, snapshot and black-box tests, then real upstream servers in both languages.
+test: test-quick test-upstreams
+
+test-quick: tools
+	$(CARGO) build --locked --workspace
+	packaging/run-tests
+
+test-upstreams: tools
+	$(CARGO) build --locked --workspace
+	tests/upstreams/prepare.sh
+	tests/upstreams/run.sh
+
+# Times at the MCP boundary; see docs/measurements.md.
+bench: build
+	$(CARGO) build --release --locked -p lockhouse-tests --bins
+	target/release/bench
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check bans licenses sources; fi
+
+install: build
+	packaging/install.sh "$(PREFIX)"
+
+tools:
+	@packaging/check-tools
+
+clean:
+	$(CARGO) clean
+	rm -rf build
