@@ -13,7 +13,11 @@ pub enum ToZygote {
     /// First and once: load everything, enter namespaces, compile the filters.
     Prepare(SandboxProfile),
     /// Fork one worker.
-    Fork,
+    Fork {
+        /// Whether it runs something small before it says that it is ready. That makes its one execution faster, and
+        /// costs time that is better spent elsewhere when someone waits.
+        warm: bool,
+    },
 }
 
 /// Zygote to supervisor.

@@ -274,7 +274,9 @@ impl Keeper {
             _ => {}
         }
         if let Some(zygote) = &self.zygote {
-            (0..missing).for_each(|_| zygote.fork());
+            // Under load there is no time to warm up: whoever waits would wait for that too.
+            let warm = self.waiting.is_empty() && self.running == 0;
+            (0..missing).for_each(|_| zygote.fork(warm));
             self.forking += missing;
             self.forks = self.forks.saturating_add(missing as u32);
         }

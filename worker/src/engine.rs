@@ -23,10 +23,13 @@ pub trait Engine {
     /// In the worker, just after the fork and before the seal: give it randomness of its own.
     fn after_fork(&mut self);
 
-    /// In the sealed worker, before anyone waits: run something small through the whole path, so that its pages are
-    /// there. `memory_bytes` is what the code may use.
-    fn warm(&mut self, sandboxed: &Sandboxed, host: &'static dyn ToolHost, memory_bytes: u64);
+    /// In the sealed worker: the way out, and how much memory the code may use.
+    fn attach(&mut self, sandboxed: &Sandboxed, host: &'static dyn ToolHost, memory_bytes: u64);
+
+    /// In the sealed worker, when nobody waits: run something small through the whole path, so that its pages are
+    /// there.
+    fn warm(&mut self, sandboxed: &Sandboxed);
 
     /// Runs the one job of this worker.
-    fn run(&mut self, sandboxed: &Sandboxed, host: &'static dyn ToolHost, job: &Job) -> Outcome;
+    fn run(&mut self, sandboxed: &Sandboxed, job: &Job) -> Outcome;
 }

@@ -105,7 +105,7 @@ fn serve(
             Err(errno) => return Err(errno.into()),
         }
         match receive(socket)? {
-            Some(ToZygote::Fork) => fork_worker(socket, engine, profile, prepared)?,
+            Some(ToZygote::Fork { warm }) => fork_worker(socket, engine, profile, prepared, warm)?,
             Some(ToZygote::Prepare(_)) => {}
             None => return Ok(()),
         }
@@ -117,6 +117,7 @@ fn fork_worker(
     engine: &mut dyn Engine,
     profile: &SandboxProfile,
     prepared: &Prepared,
+    warm: bool,
 ) -> Result<(), ZygoteError> {
     let kind = (AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC);
     let (theirs, channel) = socketpair(kind.0, kind.1, None, kind.2)?;
@@ -124,7 +125,7 @@ fn fork_worker(
     engine.before_fork();
     // SAFETY: one thread, asserted; the child uses no lock that another thread could have held.
     match unsafe { fork() }? {
-        ForkResult::Child => be_worker(zygote, engine, profile, prepared, channel),
+        ForkResult::Child => be_worker(zygote, engine, profile, prepared, channel, warm),
         ForkResult::Parent { child } => {
             engine.after_fork_in_zygote();
             let pidfd = pidfd_open(child)?;
@@ -140,6 +141,7 @@ fn be_worker(
     profile: &SandboxProfile,
     prepared: &Prepared,
     channel: OwnedFd,
+    warm: bool,
 ) -> ! {
     let refuse = |channel: &OwnedFd, reason: String| -> ! {
         let message = FromWorker::Refused { reason };
@@ -167,9 +169,12 @@ fn be_worker(
     let Ok(channel) = Channel::new(channel, profile.limits) else { std::process::exit(71) };
     // It lives as long as the process does.
     let channel: &'static Channel = Box::leak(Box::new(channel));
-    engine.warm(&sandboxed, channel, profile.memory_bytes);
+    engine.attach(&sandboxed, channel, profile.memory_bytes);
+    if warm {
+        engine.warm(&sandboxed);
+    }
     let job = channel.receive_job();
-    let outcome = engine.run(&sandboxed, channel, &job);
+    let outcome = engine.run(&sandboxed, &job);
     channel.finish(outcome)
 }
 

@@ -45,13 +45,13 @@ pub(crate) struct Prepared {
 /// Asks for forks. The zygote retires when this is dropped.
 #[derive(Debug)]
 pub(super) struct ZygoteHandle {
-    forks: mpsc::UnboundedSender<()>,
+    forks: mpsc::UnboundedSender<bool>,
 }
 
 impl ZygoteHandle {
-    pub(super) fn fork(&self) {
+    pub(super) fn fork(&self, warm: bool) {
         // A zygote that is gone says so through its events.
-        let _ = self.forks.send(());
+        let _ = self.forks.send(warm);
     }
 }
 
@@ -125,7 +125,7 @@ impl Zygote {
 
     async fn keep(
         mut self,
-        mut wanted: mpsc::UnboundedReceiver<()>,
+        mut wanted: mpsc::UnboundedReceiver<bool>,
         filters: u32,
         born: impl Fn(Option<Newborn>),
     ) {
@@ -133,7 +133,7 @@ impl Zygote {
         while in_use || !self.live.is_empty() {
             let result = tokio::select! {
                 fork = wanted.recv(), if in_use => match fork {
-                    Some(()) => self.send(&ToZygote::Fork).await.map_err(PoolError::system),
+                    Some(warm) => self.send(&ToZygote::Fork { warm }).await.map_err(PoolError::system),
                     None => { in_use = false; Ok(()) }
                 },
                 message = self.receive() => message.and_then(|message| self.hear(message, filters, &born)),

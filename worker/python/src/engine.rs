@@ -74,12 +74,16 @@ impl Engine for PythonEngine {
         self.call("after_fork");
     }
 
-    fn warm(&mut self, _sandboxed: &Sandboxed, host: &'static dyn ToolHost, _memory_bytes: u64) {
+    /// The limits of the process bound its memory: Python has none of its own.
+    fn attach(&mut self, _sandboxed: &Sandboxed, host: &'static dyn ToolHost, _memory_bytes: u64) {
         native::connect(host);
+    }
+
+    fn warm(&mut self, _sandboxed: &Sandboxed) {
         self.call("warm");
     }
 
-    fn run(&mut self, _sandboxed: &Sandboxed, _host: &'static dyn ToolHost, job: &Job) -> Outcome {
+    fn run(&mut self, _sandboxed: &Sandboxed, job: &Job) -> Outcome {
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
         let outcome = Python::attach(|py| {
             outcome(&self.runner.bind(py).call_method1("run", (job.code.as_str(), servers))?)

@@ -12,7 +12,7 @@ use super::errors;
 use super::realm::{self, Realm, Rejections};
 use super::run_loop::Execution;
 
-/// What code may use when nobody has said it: a worker that is not warmed up.
+/// What the zygote may use; a worker is told its own limit.
 const MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A program that goes everywhere and does nothing.
@@ -38,8 +38,9 @@ const WARM_UP: &str = r#"
 /// JavaScript and TypeScript.
 #[derive(Default)]
 pub(crate) struct JavaScript {
-    /// Made in the worker: what the zygote made would draw the same random numbers in each worker.
+    /// Made in the zygote, and shared with each worker until either writes to it.
     interpreter: Option<Interpreter>,
+    host: Option<&'static dyn ToolHost>,
 }
 
 /// A worker ends with its one execution, and the system frees faster than QuickJS.
@@ -70,44 +71,58 @@ impl Interpreter {
         })
     }
 
-    /// In a realm of its own, which is gone afterwards: programs find nothing of it.
-    fn warm(&self) -> Result<()> {
-        let realm = Realm::new(&self.runtime)?;
-        let job = Job { execution: ExecutionId(0), code: WARM_UP.to_owned(), servers: Vec::new() };
-        let outcome = self.execution(&realm, None).run(&job);
-        debug_assert!(matches!(outcome, Outcome::Value(Some(_))), "{outcome:?}");
-        self.rejections.borrow_mut().clear();
-        drop(realm);
-        self.runtime.run_gc();
-        Ok(())
+    fn limit_memory(&mut self, memory_bytes: u64) {
+        self.runtime.set_memory_limit(usize::try_from(memory_bytes).unwrap_or(usize::MAX));
+        self.memory_bytes = memory_bytes;
     }
 
-    fn execution<'a>(&'a self, realm: &'a Realm, host: Option<&'static dyn ToolHost>) -> Execution<'a> {
-        let Self { rejections, runtime, memory_bytes, .. } = self;
+    /// Leaves nothing that a program could find: what the warm-up declares is local to it.
+    fn warm(&self) {
+        let job = Job { execution: ExecutionId(0), code: WARM_UP.to_owned(), servers: Vec::new() };
+        let outcome = self.execution(None).run(&job);
+        debug_assert!(matches!(outcome, Outcome::Value(Some(_))), "{outcome:?}");
+        self.rejections.borrow_mut().clear();
+    }
+
+    fn execution(&self, host: Option<&'static dyn ToolHost>) -> Execution<'_> {
+        let Self { realm, rejections, runtime, memory_bytes } = self;
         Execution { realm, runtime, rejections, host, memory_bytes: *memory_bytes }
     }
 }
 
 impl Engine for JavaScript {
+    /// The realm is made here, once: workers find it ready. Its randomness comes later.
     fn prepare(&mut self, _preload: &[String]) -> std::result::Result<String, String> {
+        let told = |error: rquickjs::Error| format!("QuickJS does not start: {error}");
+        let interpreter = Interpreter::new(MEMORY_BYTES).map_err(told)?;
+        interpreter.warm();
+        self.interpreter = Some(interpreter);
         Ok(format!("QuickJS-NG {}, TypeScript by oxc", realm::version()))
     }
 
-    fn after_fork(&mut self) {}
-
-    fn warm(&mut self, _sandboxed: &Sandboxed, _host: &'static dyn ToolHost, memory_bytes: u64) {
-        // Without memory for this, `run` will fail in words.
-        if let Ok(interpreter) = Interpreter::new(memory_bytes) {
-            let _ = interpreter.warm();
-            self.interpreter = Some(interpreter);
+    fn after_fork(&mut self) {
+        if let Some(interpreter) = &self.interpreter {
+            interpreter.realm.link.reseed();
         }
     }
 
-    fn run(&mut self, _sandboxed: &Sandboxed, host: &'static dyn ToolHost, job: &Job) -> Outcome {
-        let interpreter = match self.interpreter.take().map_or_else(|| Interpreter::new(MEMORY_BYTES), Ok) {
-            Ok(interpreter) => interpreter,
-            Err(error) => return Outcome::MemoryLimit(errors::plain("RangeError", error.to_string())),
-        };
-        interpreter.execution(&interpreter.realm, Some(host)).run(job)
+    fn attach(&mut self, _sandboxed: &Sandboxed, host: &'static dyn ToolHost, memory_bytes: u64) {
+        if let Some(interpreter) = &mut self.interpreter {
+            interpreter.limit_memory(memory_bytes);
+        }
+        self.host = Some(host);
+    }
+
+    fn warm(&mut self, _sandboxed: &Sandboxed) {
+        if let Some(interpreter) = &self.interpreter {
+            interpreter.warm();
+        }
+    }
+
+    fn run(&mut self, _sandboxed: &Sandboxed, job: &Job) -> Outcome {
+        match &self.interpreter {
+            Some(interpreter) => interpreter.execution(self.host).run(job),
+            None => Outcome::Error(errors::plain("InternalError", "the engine was not prepared")),
+        }
     }
 }

@@ -22,7 +22,7 @@ const NAME_CHARACTERS_MAX: usize = 80;
 const FRAMES_MAX: usize = 20;
 
 /// Names that code from elsewhere takes for granted, and what to do without them.
-const HINTS: [(&[&str], &str); 4] = [
+const HINTS: [(&[&str], &str); 3] = [
     (
         &["process", "Deno", "Bun", "module", "exports", "__dirname", "__filename", "global", "Buffer"],
         "this is no Node.js, Deno or Bun: there are no files, processes or environment variables in the Lockhouse \
@@ -36,10 +36,6 @@ const HINTS: [(&[&str], &str); 4] = [
         &["Headers", "Request", "Response", "FormData", "AbortController", "AbortSignal", "Worker", "URL"],
         "there is no network in the Lockhouse sandbox; use a tool of an MCP server instead. For query strings there is \
          URLSearchParams",
-    ),
-    (
-        &["crypto"],
-        "there is no crypto in the Lockhouse sandbox; for what need not be secret use Math.random()",
     ),
 ];
 

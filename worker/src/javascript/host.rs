@@ -23,6 +23,8 @@ pub(super) struct Link {
     pub(super) timers: RefCell<Timers>,
     /// Of the program that runs.
     pub(super) positions: RefCell<Option<Positions>>,
+    /// Behind `Math.random`; seeded in each worker.
+    random: RefCell<fastrand::Rng>,
     /// The zero of `performance.now()`.
     pub(super) started: Cell<Instant>,
 }
@@ -34,8 +36,22 @@ impl Link {
             under_way: Cell::new(0),
             timers: RefCell::default(),
             positions: RefCell::default(),
+            random: RefCell::new(fastrand::Rng::with_seed(0)),
             started: Cell::new(Instant::now()),
         })
+    }
+
+    /// Gives the realm randomness of its own, from the kernel.
+    pub(super) fn reseed(&self) {
+        let mut seed = [0; 8];
+        // The kernel refuses only before it has gathered any, long before programs start.
+        let _ = getrandom::fill(&mut seed);
+        self.random.replace(fastrand::Rng::with_seed(u64::from_ne_bytes(seed)));
+    }
+
+    /// From 0 up to 1, without 1.
+    pub(super) fn random(&self) -> f64 {
+        self.random.borrow_mut().f64()
     }
 
     /// Prints in pieces, and stops early when the code must stop.

@@ -9,11 +9,15 @@ use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
 use super::host::Link;
 use super::{base64, errors, requests, values};
 
+/// What `crypto.getRandomValues` gives at once, as its standard says.
+const RANDOM_BYTES_MAX: u32 = 65_536;
+
 /// Makes the object of native functions. No user code can reach it.
 pub(super) fn object<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Object<'js>> {
     let natives = Object::new(ctx.clone())?;
     add_requests(ctx, &natives, link)?;
     add_timers(ctx, &natives, link)?;
+    add_randomness(ctx, &natives, link)?;
     add_texts(ctx, &natives)?;
 
     let shared = Rc::clone(link);
@@ -86,6 +90,19 @@ fn add_timers<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> Re
     let shared = Rc::clone(link);
     let now = move || shared.started.get().elapsed().as_secs_f64() * 1000.0;
     natives.set("now", Function::new(ctx.clone(), now)?)
+}
+
+fn add_randomness<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> Result<()> {
+    // QuickJS seeds its own when the realm is made, and that happens in the zygote.
+    let shared = Rc::clone(link);
+    natives.set("random", Function::new(ctx.clone(), move || shared.random())?)?;
+
+    let bytes = |ctx: Ctx<'js>, count: u32| -> Result<TypedArray<'js, u8>> {
+        let mut bytes = vec![0; count.min(RANDOM_BYTES_MAX) as usize];
+        getrandom::fill(&mut bytes).map_err(|error| Exception::throw_message(&ctx, &error.to_string()))?;
+        TypedArray::new(ctx, bytes)
+    };
+    natives.set("randomBytes", Function::new(ctx.clone(), bytes)?)
 }
 
 /// Bytes cross as strings of the characters U+0000 to U+00FF: a typed array can be read from Rust only by trust.

@@ -44,7 +44,25 @@
     if (typeof callback !== "function") throw new TypeError("queueMicrotask needs a function to call");
     then(resolved, () => void callback());
   });
-  global("performance", { now: () => native.now(), timeOrigin: Date.now() });
+  global("performance", { now: () => native.now(), get timeOrigin() { return Date.now() - native.now(); } });
+
+  const { random } = { random: () => native.random() };
+  Object.defineProperty(Math, "random", { value: random, writable: true, configurable: true });
+  global("crypto", {
+    getRandomValues(array) {
+      if (!ArrayBuffer.isView(array)) throw new TypeError("getRandomValues fills a typed array");
+      if (array.byteLength > 65536) throw new RangeError("getRandomValues gives at most 65536 bytes at once");
+      new Uint8Array(array.buffer, array.byteOffset, array.byteLength).set(native.randomBytes(array.byteLength));
+      return array;
+    },
+    randomUUID() {
+      const bytes = native.randomBytes(16);
+      bytes[6] = (bytes[6] & 0x0f) | 0x40;
+      bytes[8] = (bytes[8] & 0x3f) | 0x80;
+      const text = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+      return text.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+    },
+  });
 
   global("TextEncoder", class TextEncoder {
     get encoding() {

@@ -1,0 +1,302 @@
+//! The system-call filters, as data: what they must never let through, and that each rule says why it is there.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+const SOURCE: &str = include_str!("../seccomp/x86_64.json");
+
+/// Nothing that opens, connects, starts or reaches another process, changes what is mounted, or makes this process
+/// something else. Whoever adds one of these to `allowed` has found a better way, or made a hole.
+const NEVER_ALLOWED: &[(&str, &str)] = &[
+    (
+        "opens files",
+        "open openat openat2 creat open_by_handle_at name_to_handle_at memfd_create memfd_secret",
+    ),
+    ("asks about files", "stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2"),
+    ("asks about files", "readlink readlinkat getdents getdents64 getcwd chdir fchdir"),
+    (
+        "changes files",
+        "unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat mkdir mkdirat",
+    ),
+    ("changes files", "rmdir mknod mknodat chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat"),
+    ("changes files", "truncate ftruncate fallocate utimensat setxattr fsetxattr lsetxattr"),
+    ("opens sockets", "socket connect bind listen accept accept4 setsockopt"),
+    ("sends descriptors", "sendmsg recvmsg sendmmsg recvmmsg"),
+    ("starts programs", "execve execveat fork vfork"),
+    ("reaches processes", "kill tkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open pidfd_getfd"),
+    ("reaches processes", "pidfd_send_signal ptrace process_vm_readv process_vm_writev process_madvise kcmp"),
+    (
+        "reaches processes",
+        "process_mrelease move_pages migrate_pages wait4 waitid setpgid setsid setpriority",
+    ),
+    ("reaches processes", "sched_setaffinity sched_setscheduler sched_setparam sched_setattr ioprio_set"),
+    ("shares memory", "shmget shmat shmctl shmdt semget semop semctl semtimedop"),
+    ("sends messages", "msgget msgsnd msgrcv msgctl mq_open mq_unlink"),
+    ("watches files", "inotify_init inotify_init1 fanotify_init"),
+    (
+        "changes its user",
+        "setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid setfsgid capset",
+    ),
+    ("changes its bounds", "prctl arch_prctl seccomp personality setrlimit unshare setns modify_ldt"),
+    ("changes its bounds", "landlock_create_ruleset landlock_add_rule landlock_restrict_self"),
+    ("mounts", "mount umount2 pivot_root chroot move_mount open_tree fsopen fsconfig fsmount fspick"),
+    ("mounts", "mount_setattr swapon swapoff quotactl quotactl_fd"),
+    (
+        "changes the host",
+        "init_module finit_module delete_module kexec_load kexec_file_load reboot syslog acct",
+    ),
+    (
+        "changes the host",
+        "settimeofday clock_settime adjtimex clock_adjtime sethostname setdomainname iopl ioperm",
+    ),
+    ("makes code", "pkey_mprotect remap_file_pages map_shadow_stack"),
+    ("is wide surface", "bpf perf_event_open userfaultfd add_key request_key keyctl io_uring_setup"),
+    ("is wide surface", "io_uring_enter io_uring_register io_setup io_submit vmsplice splice tee"),
+    ("is wide surface", "copy_file_range sendfile set_mempolicy mbind"),
+];
+
+const PROT_READ: u64 = libc::PROT_READ as u64;
+const PROT_WRITE: u64 = libc::PROT_WRITE as u64;
+const PROT_EXEC: u64 = libc::PROT_EXEC as u64;
+const PRIVATE: u64 = libc::MAP_PRIVATE as u64;
+const ANONYMOUS: u64 = libc::MAP_ANONYMOUS as u64;
+
+fn document() -> Value {
+    serde_json::from_str(SOURCE).unwrap()
+}
+
+fn rules(filter: &str) -> Vec<Value> {
+    document()[filter]["filter"].as_array().unwrap().clone()
+}
+
+fn syscall(rule: &Value) -> &str {
+    rule["syscall"].as_str().unwrap()
+}
+
+fn names(filter: &str) -> BTreeSet<String> {
+    rules(filter).iter().map(|rule| syscall(rule).to_owned()).collect()
+}
+
+fn conditions(rule: &Value) -> &[Value] {
+    rule.get("args").map_or(&[], |args| args.as_array().unwrap())
+}
+
+/// Whether one condition holds, as seccompiler's documentation has it.
+fn holds(condition: &Value, arguments: [u64; 6]) -> bool {
+    let argument = arguments[condition["index"].as_u64().unwrap() as usize];
+    let width = if condition["type"] == "dword" { u64::from(u32::MAX) } else { u64::MAX };
+    let value = condition["val"].as_u64().unwrap();
+    let mask = match &condition["op"] {
+        Value::String(op) if op == "eq" => u64::MAX,
+        op => {
+            op["masked_eq"].as_u64().unwrap_or_else(|| panic!("{op} is new: teach this test what it means"))
+        }
+    };
+    argument & mask & width == value & mask & width
+}
+
+fn allows(name: &str, arguments: [u64; 6]) -> bool {
+    let mut of_that_name = rules("allowed").into_iter().filter(|rule| syscall(rule) == name);
+    of_that_name.any(|rule| conditions(&rule).iter().all(|condition| holds(condition, arguments)))
+}
+
+#[test]
+fn every_filter_does_what_its_name_says() {
+    let actions = |name: &str| {
+        let document = document();
+        let filter = &document[name];
+        (filter["match_action"].clone(), filter["mismatch_action"].clone())
+    };
+    let errno = |errno: i32| serde_json::json!({ "errno": errno });
+    assert_eq!(actions("attacks"), ("kill_process".into(), "allow".into()));
+    assert_eq!(actions("no_clone3"), (errno(libc::ENOSYS), "allow".into()));
+    assert_eq!(actions("allowed"), ("allow".into(), errno(libc::EPERM)));
+    assert_eq!(names("no_clone3"), BTreeSet::from(["clone3".to_owned()]));
+    assert_eq!(document().as_object().unwrap().len(), 3, "a filter that this test does not know");
+}
+
+#[test]
+fn the_filters_compile() {
+    assert_eq!(lockhouse_worker::sandbox::Filters::compile().unwrap().count(), 3);
+}
+
+#[test]
+fn every_rule_says_why() {
+    let mut silent = Vec::new();
+    for filter in ["attacks", "no_clone3", "allowed"] {
+        for rule in rules(filter) {
+            let told = std::iter::once(&rule).chain(conditions(&rule));
+            if !told
+                .into_iter()
+                .all(|part| part["comment"].as_str().is_some_and(|why| !why.trim().is_empty()))
+            {
+                silent.push(format!("{filter}: {rule}"));
+            }
+        }
+    }
+    assert!(silent.is_empty(), "without a reason:\n{}", silent.join("\n"));
+}
+
+#[test]
+fn no_system_call_is_both_allowed_and_an_attack() {
+    let (allowed, attacks) = (names("allowed"), names("attacks"));
+    assert_eq!(allowed.intersection(&attacks).collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+#[test]
+fn no_rule_is_there_twice() {
+    for filter in ["attacks", "no_clone3", "allowed"] {
+        let mut seen = BTreeSet::new();
+        for rule in rules(filter) {
+            let condition = |c: &Value| format!("{} {} {} {}", c["index"], c["type"], c["op"], c["val"]);
+            let what: Vec<String> = conditions(&rule).iter().map(condition).collect();
+            assert!(seen.insert((syscall(&rule).to_owned(), what)), "{filter}: {rule}");
+        }
+    }
+}
+
+#[test]
+fn what_is_checked_in_one_rule_is_checked_in_all_of_that_call() {
+    let allowed = rules("allowed");
+    let free: BTreeSet<&str> =
+        allowed.iter().filter(|rule| conditions(rule).is_empty()).map(syscall).collect();
+    let checked: BTreeSet<&str> =
+        allowed.iter().filter(|rule| !conditions(rule).is_empty()).map(syscall).collect();
+    // seccompiler takes a rule without conditions as permission for all arguments, whatever the others say.
+    assert_eq!(free.intersection(&checked).collect::<Vec<_>>(), Vec::<&&str>::new());
+}
+
+#[test]
+fn what_is_never_allowed_is_not_allowed() {
+    let allowed = names("allowed");
+    for (what_it_does, never) in NEVER_ALLOWED {
+        for name in never.split(' ') {
+            assert!(!allowed.contains(name), "{name} is allowed, and {what_it_does}");
+        }
+    }
+}
+
+#[test]
+fn calls_that_depend_on_their_arguments_have_them_checked() {
+    let needed: &[(&str, &[u64])] = &[
+        ("mmap", &[2, 3]),
+        ("mprotect", &[2]),
+        ("mremap", &[3]),
+        ("madvise", &[2]),
+        ("clone", &[0]),
+        ("socketpair", &[0, 1, 2]),
+        ("sendto", &[3, 4]),
+        ("recvfrom", &[3, 4]),
+        ("ioctl", &[1]),
+        ("fcntl", &[1]),
+        ("tgkill", &[0]),
+        ("prlimit64", &[0, 2]),
+        ("sched_getaffinity", &[0]),
+        ("futex", &[1]),
+    ];
+    for (name, indices) in needed {
+        for rule in rules("allowed").iter().filter(|rule| syscall(rule) == *name) {
+            let checked: BTreeSet<u64> =
+                conditions(rule).iter().map(|condition| condition["index"].as_u64().unwrap()).collect();
+            assert!(indices.iter().all(|index| checked.contains(index)), "{indices:?} of {rule}");
+        }
+    }
+}
+
+#[test]
+fn memory_is_private_anonymous_and_never_executable() {
+    for protection in 0..8 {
+        let may = protection & PROT_EXEC == 0;
+        assert_eq!(allows("mprotect", [0, 4096, protection, 0, 0, 0]), may, "mprotect {protection}");
+        assert_eq!(
+            allows("mmap", [0, 4096, protection, PRIVATE | ANONYMOUS, 0, 0]),
+            may,
+            "mmap {protection}"
+        );
+    }
+    let read_write = PROT_READ | PROT_WRITE;
+    let refused = [
+        ("shared", libc::MAP_SHARED | libc::MAP_ANONYMOUS),
+        ("shared and validated", libc::MAP_SHARED_VALIDATE | libc::MAP_ANONYMOUS),
+        ("of a file", libc::MAP_PRIVATE),
+        ("locked", libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_LOCKED),
+        ("of huge pages", libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB),
+        ("growing down", libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_GROWSDOWN),
+    ];
+    for (what, flags) in refused {
+        assert!(!allows("mmap", [0, 4096, read_write, flags as u64, 0, 0]), "{what}");
+    }
+    // Bits that have no name yet.
+    for bit in 3..32 {
+        assert!(!allows("mprotect", [0, 4096, 1 << bit, 0, 0, 0]), "protection bit {bit}");
+    }
+}
+
+#[test]
+fn a_clone_is_a_thread_of_this_process() {
+    let thread = libc::CLONE_VM
+        | libc::CLONE_FS
+        | libc::CLONE_FILES
+        | libc::CLONE_SIGHAND
+        | libc::CLONE_THREAD
+        | libc::CLONE_SYSVSEM
+        | libc::CLONE_SETTLS
+        | libc::CLONE_PARENT_SETTID
+        | libc::CLONE_CHILD_CLEARTID;
+    let thread = u64::from(thread.cast_unsigned());
+    assert!(allows("clone", [thread, 0, 0, 0, 0, 0]));
+    for bit in 0..64 {
+        assert!(!allows("clone", [thread ^ (1 << bit), 0, 0, 0, 0, 0]), "bit {bit} changed");
+    }
+    assert!(!allows("clone", [libc::SIGCHLD as u64, 0, 0, 0, 0, 0]), "fork");
+}
+
+#[test]
+fn arguments_that_would_be_holes_are_refused() {
+    let (unix, stream) = (libc::AF_UNIX as u64, libc::SOCK_STREAM as u64);
+    assert!(allows("socketpair", [unix, stream, 0, 0, 0, 0]));
+    let refused: &[(&str, [u64; 6])] = &[
+        ("socketpair", [libc::AF_INET as u64, stream, 0, 0, 0, 0]),
+        ("socketpair", [unix, libc::SOCK_DGRAM as u64, 0, 0, 0, 0]),
+        ("socketpair", [unix, libc::SOCK_SEQPACKET as u64, 0, 0, 0, 0]),
+        ("sendto", [3, 0, 0, 0, 0x1000, 16]),
+        ("sendto", [3, 0, 0, libc::MSG_OOB as u64, 0, 0]),
+        ("recvfrom", [3, 0, 0, 0, 0x1000, 16]),
+        ("ioctl", [0, libc::TIOCSTI, 0, 0, 0, 0]),
+        ("ioctl", [0, libc::TIOCLINUX, 0, 0, 0, 0]),
+        ("fcntl", [3, libc::F_SETOWN as u64, 0, 0, 0, 0]),
+        ("fcntl", [3, libc::F_NOTIFY as u64, 0, 0, 0, 0]),
+        ("fcntl", [3, libc::F_SETLEASE as u64, 0, 0, 0, 0]),
+        ("tgkill", [1, 1, 9, 0, 0, 0]),
+        ("prlimit64", [0, libc::RLIMIT_AS.into(), 0x1000, 0, 0, 0]),
+        ("prlimit64", [1, libc::RLIMIT_AS.into(), 0, 0, 0, 0]),
+        ("sched_getaffinity", [1, 0, 0, 0, 0, 0]),
+        ("madvise", [0, 4096, libc::MADV_DONTFORK as u64, 0, 0, 0]),
+        ("madvise", [0, 4096, libc::MADV_HWPOISON as u64, 0, 0, 0]),
+    ];
+    for (name, arguments) in refused {
+        assert!(!allows(name, *arguments), "{name} {arguments:x?}");
+    }
+}
+
+/// The worker's pid takes the place of this number wherever the compiled filter has it.
+#[test]
+fn the_stand_in_for_the_pid_stands_for_nothing_else() {
+    const STAND_IN: u64 = 0x7fff_ffff;
+    let mut places = Vec::new();
+    for filter in ["attacks", "no_clone3", "allowed"] {
+        for rule in rules(filter) {
+            for condition in conditions(&rule) {
+                let mask = condition["op"]["masked_eq"].as_u64().unwrap_or_default();
+                let value = condition["val"].as_u64().unwrap();
+                let halves = [value & 0xffff_ffff, value >> 32, mask & 0xffff_ffff, mask >> 32];
+                if halves.contains(&STAND_IN) {
+                    places.push((syscall(&rule).to_owned(), condition["index"].as_u64().unwrap()));
+                }
+            }
+        }
+    }
+    assert_eq!(places, [("tgkill".to_owned(), 0)]);
+}
