@@ -13,6 +13,9 @@ pub(crate) use search::rank;
 
 /// Tools of one server that are kept; the rest is dropped with a warning.
 pub(crate) const TOOLS_MAX: usize = 2_000;
+/// Bytes of all definitions of one server, and of one tool, that are kept.
+pub(crate) const DEFINITIONS_BYTES_MAX: usize = 4 * 1024 * 1024;
+const DEFINITION_BYTES_MAX: usize = 256 * 1024;
 /// Characters of a description that are kept.
 const DESCRIPTION_CHARS_MAX: usize = 8_000;
 const SUMMARY_CHARS_MAX: usize = 160;
@@ -27,8 +30,8 @@ pub(crate) struct Tool {
     pub(crate) description: String,
     /// The first sentence or line of the description.
     pub(crate) summary: String,
-    pub(crate) input_schema: Value,
-    pub(crate) output_schema: Option<Value>,
+    /// The server's own JSON. As text: parsed, it would take many times its size for as long as we run.
+    definition: Box<str>,
     /// In the schema's order, the required ones first.
     pub(crate) parameters: Vec<String>,
     pub(crate) required: usize,
@@ -40,20 +43,15 @@ pub(crate) struct Tool {
 
 impl Tool {
     /// Reads one entry of `tools/list`; `None` for one that cannot be called by any name.
-    pub(crate) fn from_json(raw: &Value) -> Option<Self> {
+    pub(crate) fn from_json(text: &str) -> Option<Self> {
+        let raw: Value = serde_json::from_str(text).ok().filter(|_| text.len() <= DEFINITION_BYTES_MAX)?;
         let name = ToolName::new(raw.get("name")?.as_str()?).ok()?;
-        let text = raw.get("description").and_then(Value::as_str).unwrap_or_default();
-        let description: String = text.chars().take(DESCRIPTION_CHARS_MAX).collect();
-        let input_schema = raw.get("inputSchema").cloned().unwrap_or_else(|| json!({"type": "object"}));
-        let (parameters, required) = parameters(&input_schema);
+        let words = raw.get("description").and_then(Value::as_str).unwrap_or_default();
+        let description: String = words.chars().take(DESCRIPTION_CHARS_MAX).collect();
+        let schema = raw.get("inputSchema").unwrap_or(&Value::Null);
+        let (parameters, required) = parameters(schema);
         let identifier = identifier(name.as_str());
-        let output_schema = raw.get("outputSchema").cloned();
-        let shape = signature::Shape {
-            identifier: &identifier,
-            parameters: &parameters,
-            required,
-            schema: &input_schema,
-        };
+        let shape = signature::Shape { identifier: &identifier, parameters: &parameters, required, schema };
         Some(Self {
             python: shape.python(),
             typescript: shape.typescript(),
@@ -62,8 +60,7 @@ impl Tool {
             name,
             identifier,
             description,
-            input_schema,
-            output_schema,
+            definition: text.into(),
             parameters,
             required,
         })
@@ -90,10 +87,13 @@ impl Tool {
         let mut full = json!({
             "server": server, "name": self.name.as_str(), "identifier": self.identifier,
             "description": self.description, "python": self.python, "typescript": self.typescript,
-            "read_only": self.read_only, "inputSchema": self.input_schema,
+            "read_only": self.read_only,
         });
-        if let Some(schema) = &self.output_schema {
-            full["outputSchema"] = schema.clone();
+        let mut definition: Value = serde_json::from_str(&self.definition).unwrap_or_default();
+        for part in ["inputSchema", "outputSchema"] {
+            if let Some(schema) = definition.get_mut(part) {
+                full[part] = schema.take();
+            }
         }
         full
     }
@@ -139,10 +139,10 @@ mod tests {
 
     #[test]
     fn a_tool_without_a_usable_name_is_dropped() {
-        assert!(Tool::from_json(&json!({"name": "a b"})).is_none());
-        assert!(Tool::from_json(&json!({"inputSchema": {}})).is_none());
+        assert!(Tool::from_json(r#"{"name": "a b"}"#).is_none());
+        assert!(Tool::from_json(r#"{"inputSchema": {}}"#).is_none());
         assert_eq!(
-            Tool::from_json(&json!({"name": "list-issues/v2"})).map(|tool| tool.identifier),
+            Tool::from_json(r#"{"name": "list-issues/v2"}"#).map(|tool| tool.identifier),
             Some("list_issues_v2".into())
         );
     }

@@ -2,16 +2,24 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::ChildStderr;
+use tokio::sync::Notify;
 
 const LINES_KEPT: usize = 5;
 const LINE_BYTES_MAX: usize = 400;
 
+/// How long the last lines of a process that has ended may take to be read.
+const END_TIMEOUT: Duration = Duration::from_millis(200);
+
 /// The last lines.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LastLines(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct LastLines {
+    lines: Arc<Mutex<VecDeque<String>>>,
+    ended: Arc<Notify>,
+}
 
 impl LastLines {
     /// Reads until the child closes it. Long lines are cut: a child may write what it likes for as long as it likes.
@@ -30,6 +38,7 @@ impl LastLines {
                 }
             }
             lines.push(&child, &line);
+            lines.ended.notify_one();
         });
     }
 
@@ -39,16 +48,17 @@ impl LastLines {
             return;
         }
         tracing::debug!(%child, "stderr: {line}");
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == LINES_KEPT {
             lines.pop_front();
         }
         lines.push_back(line);
     }
 
-    /// The last lines as a clause for an error message.
-    pub(crate) fn told(&self) -> String {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The last lines of a process that has ended, as a clause for an error message.
+    pub(crate) async fn told(&self) -> String {
+        let _ = tokio::time::timeout(END_TIMEOUT, self.ended.notified()).await;
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         match lines.is_empty() {
             true => String::new(),
             false => format!("; its last words: {}", lines.iter().cloned().collect::<Vec<_>>().join(" | ")),

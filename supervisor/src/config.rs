@@ -24,6 +24,7 @@ import sys
 if sys.version_info < (3, 10): sys.exit('Python %d.%d is too old: Lockhouse needs 3.10 or later' % sys.version_info[:2])
 from importlib import machinery, util
 loader = machinery.ExtensionFileLoader('_lockhouse', sys.argv[1])
+sys.argv, sys.orig_argv = [''], ['']
 module = util.module_from_spec(util.spec_from_loader('_lockhouse', loader))
 loader.exec_module(module)
 sys.modules['_lockhouse'] = module

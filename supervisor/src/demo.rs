@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{self, table};
 use crate::config::{Files, Settings};
-use crate::execution::{Answer, Language};
+use crate::execution::{Answer, Language, parsed};
 use crate::supervisor::{CodeRequest, Supervisor};
 use crate::upstream::ServerCommand;
 
@@ -110,8 +110,8 @@ fn comparison(title: &str, definitions: usize, code: &str, answer: &Answer) -> V
 
 fn print_answer(answer: &Answer) {
     print!("{}", answer.stdout);
-    match (&answer.value, &answer.error) {
-        (Some(value), _) => println!("→ {}\n", short(value)),
+    match (answer.value.as_deref().map(parsed), &answer.error) {
+        (Some(value), _) => println!("→ {}\n", short(&value)),
         (None, Some(error)) => println!("→ {} {}: {}\n", answer.status.as_str(), error.kind, error.message),
         (None, None) => println!("→ {}\n", answer.status.as_str()),
     }

@@ -19,15 +19,19 @@ use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use answer::{Answer, Language, Sandbox, Status};
+pub(crate) use answer::{Answer, Language, Sandbox, Status, parsed};
 pub(crate) use ending::Ending;
 
 use crate::gate::{CallRecord, Gate, Requester};
 use crate::pool::Lease;
 
 const READ_BYTES: usize = 64 * 1024;
-/// How long a worker that closed its channel may take to be reaped.
+/// Replies that wait to be written to a worker, bytes, before it is no longer heard.
+const OUT_BYTES_MAX: usize = 1024 * 1024;
+/// How long the zygote may take to reap a worker that was ended.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a worker that closed its channel may take to end by itself.
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The clocks and limits of one execution.
 #[derive(Clone, Copy, Debug)]
@@ -120,8 +124,10 @@ impl Run<'_> {
         let mut buffer = vec![0; READ_BYTES];
         loop {
             let (mut from, mut to) = (&self.lease.worker.stream, &self.lease.worker.stream);
+            // A worker that does not read what it asked for is not heard, and nothing more is made for it.
+            let hears = self.out.len() < OUT_BYTES_MAX;
             tokio::select! {
-                read = from.read(&mut buffer) => {
+                read = from.read(&mut buffer), if hears => {
                     let ending = match read {
                         Ok(count @ 1..) => self.hear(&buffer[..count]),
                         _ => Some(self.died().await),
@@ -134,7 +140,7 @@ impl Run<'_> {
                     Ok(count) => drop(self.out.drain(..count)),
                     Err(_) => return self.died().await,
                 },
-                Some((call, reply, record)) = self.answering.next() => {
+                Some((call, reply, record)) = self.answering.next(), if hears => {
                     self.calls.extend(record);
                     self.reply(call, reply);
                 }
@@ -223,14 +229,20 @@ impl Run<'_> {
 
     /// The channel closed without a last word: what the kernel says of the end.
     async fn died(&mut self) -> Ending {
-        let exit = tokio::time::timeout(REAP_TIMEOUT, &mut self.lease.worker.exit).await;
+        let worker = &mut self.lease.worker;
+        let Ok(exit) = tokio::time::timeout(LEAVE_TIMEOUT, &mut worker.exit).await else {
+            worker.process.signal(Signal::SIGKILL);
+            // Waited for, so that its end is not taken for someone else's doing.
+            let _ = tokio::time::timeout(REAP_TIMEOUT, &mut worker.exit).await;
+            return Ending::Broken("it closed its channel and went on".into());
+        };
         match exit {
             _ if self.interrupted => Ending::Timeout(None),
-            Ok(Ok(Exit::Signal(signal))) if signal == Signal::SIGXCPU as i32 => {
+            Ok(Exit::Signal(signal)) if signal == Signal::SIGXCPU as i32 => {
                 Ending::Limit(self.cpu_limit(), None)
             }
-            Ok(Ok(exit)) => Ending::Killed(ending::in_words(exit)),
-            _ => Ending::Killed("its zygote ended, and the worker with it".into()),
+            Ok(exit) => Ending::Killed(ending::in_words(exit)),
+            Err(_) => Ending::Killed("its zygote ended, and the worker with it".into()),
         }
     }
 }

@@ -9,10 +9,14 @@ use serde_json::{Map, Value, json};
 
 use crate::audit::{Audit, Subject};
 use crate::catalog::{self, Tool};
+use crate::json;
 use crate::upstream::{Connection, Offer, State, Upstreams};
 
 /// Tools that one search gives at most.
 const FOUND_MAX: usize = 50;
+
+/// Values in the arguments of one call. Each costs far more here than the two bytes that it takes to send.
+const ARGUMENT_NODES_MAX: usize = 50_000;
 
 /// Policy, audit log and upstream servers, together.
 #[derive(Debug)]
@@ -153,9 +157,7 @@ impl Gate {
             tracing::error!("{error}");
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
-        let envelope = connection.call(&offer, permitted, arguments).await?;
-        serde_json::to_vec(&envelope)
-            .map_err(|error| failed(failure(FailureCode::ToolFailed, error.to_string())))
+        connection.call(&offer, permitted, arguments).await
     }
 
     /// The decision, with its record when it is no.
@@ -303,6 +305,9 @@ fn failure(code: FailureCode, message: String) -> Failure {
 fn named(tool: &Tool, arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
     let invalid = |message: String| failure(FailureCode::InvalidArguments, message);
     let count = tool.parameters.len();
+    if json::nodes(arguments).is_some_and(|nodes| nodes > ARGUMENT_NODES_MAX) {
+        return Err(invalid(format!("the arguments have more than {ARGUMENT_NODES_MAX} values")));
+    }
     match serde_json::from_slice(arguments) {
         Ok(Value::Object(named)) => Ok(named),
         Ok(Value::Array(values)) if values.len() <= count => {

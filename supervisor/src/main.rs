@@ -12,6 +12,7 @@ mod demo;
 mod execution;
 mod front;
 mod gate;
+mod json;
 mod pool;
 mod supervisor;
 mod upstream;

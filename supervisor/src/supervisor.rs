@@ -67,7 +67,7 @@ impl Supervisor {
                 Language::Typescript => settings.typescript(),
             };
             let told = |error: ConfigError| {
-                tracing::error!("{} is not available: {error}", language.as_str());
+                tracing::info!("{} is not available: {error}", language.as_str());
                 error.to_string()
             };
             pool.map(Pool::start).map_err(told)

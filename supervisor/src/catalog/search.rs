@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn the_best_name_comes_first() {
         let tool = |name: &str, text: &str| {
-            Tool::from_json(&json!({"name": name, "description": text})).expect("a valid tool")
+            Tool::from_json(&json!({"name": name, "description": text}).to_string()).expect("a valid tool")
         };
         let tools = [
             tool("get_repo", "A repository"),

@@ -177,19 +177,22 @@ mod tests {
 
     #[test]
     fn signatures_read_like_the_language() {
-        let tool = Tool::from_json(&json!({
-            "name": "list_issues",
-            "inputSchema": {
-                "type": "object",
-                "properties": {
-                    "state": {"type": "string", "enum": ["open", "closed"], "default": "open"},
-                    "owner": {"type": "string"},
-                    "labels": {"type": "array", "items": {"type": "string"}},
-                    "page": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        let tool = Tool::from_json(
+            &json!({
+                "name": "list_issues",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {
+                        "state": {"type": "string", "enum": ["open", "closed"], "default": "open"},
+                        "owner": {"type": "string"},
+                        "labels": {"type": "array", "items": {"type": "string"}},
+                        "page": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                    },
+                    "required": ["owner"],
                 },
-                "required": ["owner"],
-            },
-        }))
+            })
+            .to_string(),
+        )
         .expect("a valid tool");
         assert_eq!(
             tool.python,
@@ -203,10 +206,13 @@ mod tests {
 
     #[test]
     fn a_schema_that_refers_to_itself_ends() {
-        let tool = Tool::from_json(&json!({
-            "name": "loop",
-            "inputSchema": {"properties": {"a": {"$ref": "#/properties/a"}}},
-        }));
+        let tool = Tool::from_json(
+            &json!({
+                "name": "loop",
+                "inputSchema": {"properties": {"a": {"$ref": "#/properties/a"}}},
+            })
+            .to_string(),
+        );
         assert_eq!(tool.map(|tool| tool.python), Some("loop(a: Any = ...)".into()));
     }
 }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{UNAVAILABLE, load, start_with, table};
 use crate::config::Files;
-use crate::execution::{Answer, Language, Status};
+use crate::execution::{Answer, Language, Status, parsed};
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// How to report.
@@ -93,7 +93,7 @@ async fn engine(supervisor: &Supervisor, language: Language) -> (Row, Vec<String
     match supervisor.prepared(language).await {
         Ok(prepared) => {
             let answer = run(supervisor, language, "1 + 1").await;
-            let holds = answer.value == Some(json!(2));
+            let holds = answer.value.as_deref().is_some_and(|value| value.get() == "2");
             let fix = if holds { String::new() } else { "report this: the engine does not work".into() };
             let found = format!("{}; the kernel confirms the seal", prepared.runtime);
             (Row { protection, holds, found, fix }, prepared.reduced)
@@ -107,7 +107,8 @@ async fn engine(supervisor: &Supervisor, language: Language) -> (Row, Vec<String
 
 async fn attempts(supervisor: &Supervisor) -> Vec<Row> {
     let answer = run(supervisor, Language::Python, ATTEMPTS).await;
-    let Some(Value::Object(outcomes)) = answer.value.filter(|_| answer.status == Status::Ok) else {
+    let value = answer.value.as_deref().filter(|_| answer.status == Status::Ok).map(parsed);
+    let Some(Value::Object(outcomes)) = value else {
         let found = answer.error.map(|error| error.message).unwrap_or_default();
         return vec![Row {
             protection: "attempts".into(),

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::ExitCode;
 
-use lockhouse_policies::{ServerOffer, ToolOffer, explain, render_template};
+use lockhouse_policies::{Policy, ServerOffer, ToolOffer, explain, render_template};
 use lockhouse_protocol::ServerName;
 
 use super::tools::parse_name;
-use super::{UNAVAILABLE, USAGE, complain_config, load, start};
+use super::{UNAVAILABLE, USAGE, complain_config, load, start_with};
 use crate::catalog::Tool;
-use crate::config::{self, Files};
+use crate::config::{self, Files, Settings};
 
 /// What to do with the policy.
 #[derive(Debug, clap::Subcommand)]
@@ -71,8 +71,11 @@ async fn init(files: &Files, force: bool) -> ExitCode {
         return ExitCode::from(USAGE);
     }
     // The old policy, or the lack of one, must not stand in the way of writing a new one.
-    let files = Files { policy: None, ..files.clone() };
-    let supervisor = match start(&files, &[]) {
+    let supervisor = match Settings::load(files) {
+        Ok(settings) => start_with(settings, Policy::empty(), &[]),
+        Err(error) => Err(complain_config(&error)),
+    };
+    let supervisor = match supervisor {
         Ok(supervisor) => supervisor,
         Err(status) => return status,
     };

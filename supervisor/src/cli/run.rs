@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{USAGE, start};
 use crate::config::Files;
-use crate::execution::{Answer, Language};
+use crate::execution::{Answer, Language, parsed};
 use crate::supervisor::CodeRequest;
 
 /// Bytes that are read of a program: beyond any limit that can be configured for code.
@@ -120,7 +120,7 @@ fn read(file: &Path) -> Result<String, String> {
 fn print_for_people(answer: &Answer) {
     print!("{}", answer.stdout);
     eprint!("{}", answer.stderr);
-    match &answer.value {
+    match answer.value.as_deref().map(parsed) {
         Some(Value::String(text)) => println!("{text}"),
         Some(value) => println!("{value:#}"),
         None => {}

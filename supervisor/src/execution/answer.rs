@@ -1,6 +1,7 @@
 //! The answer to one execution: the same object on the wire, with `--json` and in tests.
 
 use lockhouse_protocol::{CodeError, ExecutionId};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{Ended, Ending};
@@ -74,7 +75,8 @@ pub(crate) struct Sandbox {
 pub(crate) struct Answer {
     pub(crate) execution: ExecutionId,
     pub(crate) status: Status,
-    pub(crate) value: Option<Value>,
+    /// As text: parsed in full, a hostile value would take a hundred times its size.
+    pub(crate) value: Option<Box<RawValue>>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) error: Option<CodeError>,
@@ -110,10 +112,15 @@ impl Answer {
 
     /// The whole answer. Absent parts are left out.
     pub(crate) fn to_json(&self) -> Value {
+        self.to_json_with(self.value.as_deref().map(parsed))
+    }
+
+    /// The answer with this in the place of its value.
+    pub(crate) fn to_json_with(&self, value: Option<Value>) -> Value {
         let mut answer = json!({"execution": self.execution.to_string(), "status": self.status.as_str()});
         let mut put = |name: &str, value: Value| answer[name] = value;
-        if let Some(value) = &self.value {
-            put("value", value.clone());
+        if let Some(value) = value {
+            put("value", value);
         }
         for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
             if !text.is_empty() {
@@ -136,7 +143,7 @@ impl Answer {
     /// Bytes of tool results that did not become part of the answer.
     pub(crate) fn bytes_kept_out(&self) -> usize {
         let received: usize = self.calls.iter().map(|call| call.bytes).sum();
-        let value = self.value.as_ref().map_or(0, |value| value.to_string().len());
+        let value = self.value.as_ref().map_or(0, |value| value.get().len());
         received.saturating_sub(value + self.stdout.len() + self.stderr.len())
     }
 }
@@ -150,7 +157,12 @@ impl Sandbox {
     }
 }
 
-fn told(ending: Ending, wall_limit: f32) -> (Status, Option<Value>, Option<CodeError>) {
+/// The value itself; as the text that it is where it is nested too deeply for that.
+pub(crate) fn parsed(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().into())
+}
+
+fn told(ending: Ending, wall_limit: f32) -> (Status, Option<Box<RawValue>>, Option<CodeError>) {
     let words =
         |kind: &str, message: String| CodeError { kind: kind.into(), message, ..CodeError::default() };
     match ending {

@@ -2,17 +2,29 @@
 
 use serde_json::{Value, json};
 
-use crate::execution::Answer;
+use crate::execution::{Answer, parsed};
 
 /// The answer with value, stdout and stderr of at most `limit` bytes each.
 pub(super) fn shorten(answer: &Answer, limit: usize) -> Value {
-    let mut json = answer.to_json();
     let mut truncated = json!({});
-    for part in ["value", "stdout", "stderr"] {
-        let Some(text) = json.get(part).map(as_text).filter(|text| text.len() > limit) else { continue };
-        let shown = beginning(&text, limit);
-        truncated[part] = json!({"bytes": text.len(), "shown": shown.len()});
-        json[part] = shown.into();
+    let mut cut = |part: &str, text: &str| -> Option<Value> {
+        (text.len() > limit).then(|| {
+            let shown = beginning(text, limit);
+            truncated[part] = json!({"bytes": text.len(), "shown": shown.len()});
+            shown.into()
+        })
+    };
+    let value = answer.value.as_deref().map(|raw| match serde_json::from_str::<String>(raw.get()) {
+        Ok(text) => cut("value", &text).unwrap_or_else(|| text.into()),
+        Err(_) => cut("value", raw.get()).unwrap_or_else(|| parsed(raw)),
+    });
+    let stdout = cut("stdout", &answer.stdout);
+    let stderr = cut("stderr", &answer.stderr);
+    let mut json = answer.to_json_with(value);
+    for (part, shown) in [("stdout", stdout), ("stderr", stderr)] {
+        if let Some(shown) = shown {
+            json[part] = shown;
+        }
     }
     if truncated.as_object().is_some_and(|parts| !parts.is_empty()) {
         truncated["hint"] = "return or print less: filter, aggregate or slice in the code".into();
@@ -35,13 +47,6 @@ pub(super) fn first_of(name: &str, entries: Vec<Value>, limit: usize) -> Value {
         result["left_out"] = left_out.into();
     }
     result
-}
-
-fn as_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }
 
 fn beginning(text: &str, limit: usize) -> &str {

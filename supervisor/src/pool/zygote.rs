@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -71,7 +71,8 @@ pub(super) async fn start(
     born: impl Fn(Option<Newborn>) + Send + 'static,
 ) -> Result<(ZygoteHandle, Prepared), PoolError> {
     let mut zygote = spawn(command)?;
-    let prepared = tokio::time::timeout(PREPARE_TIMEOUT, zygote.prepare(command.profile.clone()));
+    let prepared =
+        tokio::time::timeout(PREPARE_TIMEOUT, zygote.prepare(&command.program, command.profile.clone()));
     let prepared =
         prepared.await.unwrap_or_else(|_| Err(PoolError::zygote("it did not get ready in time")))?;
     let (forks, wanted) = mpsc::unbounded_channel();
@@ -106,8 +107,9 @@ fn watch(socket: OwnedFd) -> Result<AsyncFd<OwnedFd>, PoolError> {
 }
 
 impl Zygote {
-    async fn prepare(&mut self, profile: SandboxProfile) -> Result<Prepared, PoolError> {
-        self.send(&ToZygote::Prepare(profile)).await.map_err(PoolError::system)?;
+    async fn prepare(&mut self, program: &Path, profile: SandboxProfile) -> Result<Prepared, PoolError> {
+        // One that ends at once cannot be written to; what it says of itself is the better reason.
+        let _ = self.send(&ToZygote::Prepare(profile)).await;
         match self.receive().await {
             Ok(Some((FromZygote::Prepared { runtime, reduced, filters }, _))) => {
                 Ok(Prepared { runtime, reduced, filters })
@@ -115,9 +117,10 @@ impl Zygote {
             Ok(Some((FromZygote::Refused { reason }, _))) => Err(PoolError::Refused(reason)),
             _ => {
                 let status = self.child.wait().await.map(|status| status.to_string()).unwrap_or_default();
+                let program = program.display();
                 Err(PoolError::zygote(format!(
-                    "it ended before it was ready ({status}){}",
-                    self.last_lines.told()
+                    "{program} ended before it was ready ({status}){}",
+                    self.last_lines.told().await
                 )))
             }
         }

@@ -17,6 +17,8 @@ use rmcp::service::{
     ClientCacheConfig, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions, RunningService,
     ServiceError,
 };
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::process::{Child, Command};
 use tokio::sync::{oneshot, watch};
@@ -112,12 +114,12 @@ impl Connection {
         offer: &Offer,
         permitted: PermittedCall,
         arguments: Map<String, Value>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Vec<u8>, Failure> {
         let tool = permitted.tool().clone();
         let parameters = CallToolRequestParams::new(tool.as_str().to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(parameters));
         let answer = send(offer.peer.clone(), request, self.call_timeout).await;
-        let outcome = answer.map_err(|error| self.told(&error)).and_then(result::envelope);
+        let outcome = answer.map_err(|error| self.told(&error)).and_then(|raw| result::envelope(&raw));
         outcome.map_err(|(code, message)| Failure {
             tool: Some(tool.to_string()),
             ..self.failure(code, message)
@@ -163,13 +165,13 @@ impl Connection {
     }
 }
 
-/// Sends one request, whose result comes back raw. rmcp forgets a request that nobody waits for without telling the
+/// Sends one request, whose result comes back as its JSON text. rmcp forgets a request that nobody waits for without telling the
 /// server, so a task of its own stays with it to the end.
 async fn send(
     peer: Peer<RoleClient>,
     request: ClientRequest,
     limit: Duration,
-) -> Result<Value, ServiceError> {
+) -> Result<String, ServiceError> {
     let mut handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
     let (mut answer, waiting) = oneshot::channel();
     tokio::spawn(async move {
@@ -187,7 +189,7 @@ async fn send(
         let _ = answer.send(received);
     });
     match waiting.await.unwrap_or(Err(ServiceError::TransportClosed))? {
-        ServerResult::CustomResult(CustomResult(value)) => Ok(value),
+        ServerResult::CustomResult(CustomResult(Value::String(raw))) => Ok(raw),
         _ => Err(ServiceError::UnexpectedResponse),
     }
 }
@@ -253,12 +255,16 @@ async fn until_the_end(
     state: &watch::Sender<State>,
     closing: &CancellationToken,
 ) {
-    tokio::select! {
-        status = link.child.wait() => tracing::warn!(server = %name, ?status, "the process ended{}", link.last_lines.told()),
-        _ = link.service.waiting() => tracing::warn!(server = %name, "the connection closed"),
-        () = closing.cancelled() => {}
-    }
+    let status = tokio::select! {
+        status = link.child.wait() => Some(status),
+        _ = link.service.waiting() => None,
+        () = closing.cancelled() => None,
+    };
     state.send_replace(State::Connecting);
+    if !closing.is_cancelled() {
+        let last_words = link.last_lines.told().await;
+        tracing::warn!(server = %name, ?status, "the connection ended{last_words}");
+    }
     // The service is gone with the select, and with it the process's input.
     end(link.child).await;
 }
@@ -335,7 +341,7 @@ async fn connect(
         }
         Err(reason) => {
             end(child).await;
-            Err(Refusal { process_ran: true, reason: format!("{reason}{}", last_lines.told()) })
+            Err(Refusal { process_ran: true, reason: format!("{reason}{}", last_lines.told().await) })
         }
     }
 }
@@ -368,6 +374,15 @@ async fn end(mut child: Child) {
     let _ = child.wait().await;
 }
 
+/// One page of `tools/list`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page<'a> {
+    #[serde(borrow, default)]
+    tools: Vec<&'a RawValue>,
+    next_cursor: Option<String>,
+}
+
 async fn list_tools(
     name: &ServerName,
     peer: &Peer<RoleClient>,
@@ -385,20 +400,23 @@ async fn list_tools(
         };
         let page = send(peer.clone(), ClientRequest::ListToolsRequest(request), limit).await;
         let page = page.map_err(|error| format!("tools/list failed: {error}"))?;
-        let entries = page.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        for entry in entries {
-            bytes += entry.to_string().len();
-            match Tool::from_json(entry) {
-                _ if tools.len() == catalog::TOOLS_MAX => break,
+        let page: Page<'_> = serde_json::from_str(&page)
+            .map_err(|error| format!("tools/list is not as MCP has it: {error}"))?;
+        for entry in page.tools {
+            bytes += entry.get().len();
+            if tools.len() == catalog::TOOLS_MAX || bytes > catalog::DEFINITIONS_BYTES_MAX {
+                tracing::warn!(server = %name, "it offers more tools than are kept; the rest is left out");
+                return Ok((tools, bytes));
+            }
+            match Tool::from_json(entry.get()) {
                 Some(tool) if tools.iter().all(|other| other.name != tool.name) => tools.push(tool),
                 _ => tracing::warn!(server = %name, "a tool has no usable name of its own and is left out"),
             }
         }
-        let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
-        if next.is_none() || next == cursor || tools.len() == catalog::TOOLS_MAX {
+        if page.next_cursor.is_none() || page.next_cursor == cursor {
             return Ok((tools, bytes));
         }
-        cursor = next;
+        cursor = page.next_cursor;
     }
     tracing::warn!(server = %name, "tools/list has more than {PAGES_MAX} pages; the rest is left out");
     Ok((tools, bytes))

@@ -4,13 +4,15 @@
 //! upstream's choice of keys.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rmcp::RoleClient;
 use rmcp::model::{CustomResult, ErrorData, RequestId, ServerResult};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::Mutex;
@@ -22,6 +24,13 @@ const KEEP_BYTES: usize = 256;
 pub(super) const TOO_LARGE: &str = "lockhouse: result too large";
 
 const NOT_JSON: &str = "the server's answer is not valid JSON, or is nested too deeply";
+
+/// Bytes of a message that is parsed in full: a request or notification of the server, or a result of the handshake.
+const TYPED_BYTES_MAX: usize = 1024 * 1024;
+
+/// Messages that may wait until the server reads them. rmcp answers each request of a server in a task of its own, so a
+/// server that asks and never reads would gather them without end.
+const UNWRITTEN_MAX: usize = 512;
 
 /// Whether results pass on raw: off during the handshake, whose results rmcp needs typed.
 pub(super) type RawResults = Arc<AtomicBool>;
@@ -35,6 +44,7 @@ pub(super) struct LineTransport {
     over_limit: bool,
     line_bytes_max: usize,
     write: Arc<Mutex<Option<ChildStdin>>>,
+    unwritten: Arc<AtomicUsize>,
     raw: RawResults,
 }
 
@@ -53,6 +63,7 @@ impl LineTransport {
             over_limit: false,
             line_bytes_max,
             write: Arc::new(Mutex::new(Some(stdin))),
+            unwritten: Arc::default(),
             raw,
         }
     }
@@ -80,24 +91,42 @@ impl LineTransport {
             let tail = std::mem::take(&mut self.tail);
             // Without an id nobody can be told, and someone would wait for ever: close instead.
             let id = id_in(&line).or_else(|| id_in(&tail))?;
-            let error = ErrorData::internal_error(TOO_LARGE, None);
-            return Some(Some(RxJsonRpcMessage::<RoleClient>::error(error, Some(id))));
+            return Some(Some(failed(TOO_LARGE, id)));
         }
-        let Ok(mut value) = serde_json::from_slice::<Value>(&line) else {
-            // Not JSON, or deeper than a parser can follow. Where it names a request, that one must not hang.
-            let told =
-                |id| RxJsonRpcMessage::<RoleClient>::error(ErrorData::parse_error(NOT_JSON, None), Some(id));
-            return Some(id_in(&line).map(told));
+        let envelope = match serde_json::from_slice::<Envelope<'_>>(&line) {
+            Ok(envelope) => envelope,
+            // Where it names a request, that one must not hang.
+            Err(_) => return Some(id_in(&line).map(|id| failed(NOT_JSON, id))),
         };
-        if self.raw.load(Ordering::Acquire) && value.get("method").is_none() {
-            let id = value.get("id").cloned().and_then(|id| serde_json::from_value::<RequestId>(id).ok());
-            if let (Some(id), Some(result)) = (id, value.get_mut("result").map(Value::take)) {
-                let result = ServerResult::CustomResult(CustomResult(result));
-                return Some(Some(RxJsonRpcMessage::<RoleClient>::response(result, id)));
-            }
+        if self.raw.load(Ordering::Acquire)
+            && envelope.method.is_none()
+            && let Some(result) = envelope.result
+            && let Some(id) = envelope.id.and_then(|id| serde_json::from_str::<RequestId>(id.get()).ok())
+        {
+            // As text: parsed in full, a hostile result would take a hundred times its size.
+            let result = ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned())));
+            return Some(Some(RxJsonRpcMessage::<RoleClient>::response(result, id)));
         }
-        Some(serde_json::from_value(value).ok())
+        if line.len() > TYPED_BYTES_MAX {
+            return Some(id_in(&line).map(|id| failed(TOO_LARGE, id)));
+        }
+        Some(serde_json::from_slice(&line).ok())
     }
+}
+
+/// The parts of a message that say what it is.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+}
+
+fn failed(message: &'static str, id: RequestId) -> RxJsonRpcMessage<RoleClient> {
+    RxJsonRpcMessage::<RoleClient>::error(ErrorData::internal_error(message, None), Some(id))
 }
 
 impl Transport<RoleClient> for LineTransport {
@@ -108,7 +137,9 @@ impl Transport<RoleClient> for LineTransport {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let write = self.write.clone();
+        let unwritten = Unwritten::new(&self.unwritten);
         async move {
+            let _unwritten = unwritten;
             let mut line = serde_json::to_vec(&item)?;
             line.push(b'\n');
             let mut write = write.lock().await;
@@ -120,6 +151,10 @@ impl Transport<RoleClient> for LineTransport {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
+            if self.unwritten.load(Ordering::Relaxed) > UNWRITTEN_MAX {
+                tracing::warn!("a server asks for more than it reads, and is disconnected");
+                return None;
+            }
             // Nothing between these two awaits: what was read is kept before anything can be cancelled.
             let available = self.read.fill_buf().await.ok()?;
             if available.is_empty() {
@@ -140,6 +175,22 @@ impl Transport<RoleClient> for LineTransport {
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.write.lock().await.take();
         Ok(())
+    }
+}
+
+/// Counts a message from its making until it is written or given up.
+struct Unwritten(Arc<AtomicUsize>);
+
+impl Unwritten {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Unwritten {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
