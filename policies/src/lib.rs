@@ -25,5 +25,6 @@ pub use diagnostic::{DIAGNOSTICS_MAX, Diagnostic, Diagnostics};
 pub use explain::explain;
 pub use pattern::{InvalidPattern, Pattern};
 pub use policy::{PATTERNS_MAX, Policy, TEXT_BYTES_MAX};
+pub use printable::printable;
 pub use source::{Place, Source};
 pub use template::{SUMMARY_CHARS_MAX, ServerOffer, ToolOffer, render_template};

@@ -2,7 +2,7 @@
 
 /// The text with each control or invisible character replaced by U+FFFD, so that it can neither drive a terminal nor
 /// show something other than what it is.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 

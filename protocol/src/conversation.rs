@@ -49,7 +49,7 @@ pub enum Violation {
         phase: &'static str,
     },
     /// The ids of requests must grow.
-    #[error("it used call id {0:?} again, or counted down")]
+    #[error("it used call id {} again, or counted down", .0.0)]
     ReusedCallId(CallId),
     /// More requests await their reply than were agreed.
     #[error("it has more than {0} requests under way")]
@@ -157,11 +157,9 @@ impl Conversation {
         if self.under_way.len() >= self.limits.parallel_calls as usize {
             return Err(Violation::TooManyUnderWay(self.limits.parallel_calls));
         }
-        if matches!(request, Request::Call { .. }) {
-            self.calls += 1;
-            if self.calls > self.limits.calls {
-                return Ok(self.stop(ExceededLimit::Calls));
-            }
+        self.calls += 1;
+        if self.calls > self.limits.calls {
+            return Ok(self.stop(ExceededLimit::Calls));
         }
         self.last_call = call;
         self.under_way.insert(call);

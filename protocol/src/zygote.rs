@@ -49,6 +49,11 @@ pub enum FromZygote {
         /// How.
         exit: Exit,
     },
+    /// The kernel refused a fork.
+    ForkFailed {
+        /// Its answer.
+        reason: String,
+    },
 }
 
 /// How a worker's process ended.

@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -27,6 +28,8 @@ pub(crate) struct AuditError {
 pub(crate) struct Audit {
     path: PathBuf,
     file: Mutex<File>,
+    /// Whether the last record was cut off: the next one then starts on a line of its own.
+    torn: AtomicBool,
 }
 
 /// What a call is known by in the log.
@@ -50,7 +53,7 @@ impl Audit {
             .create(directory)
             .and_then(|()| OpenOptions::new().create(true).append(true).mode(0o600).open(&path));
         match opened {
-            Ok(file) => Ok(Self { path, file: Mutex::new(file) }),
+            Ok(file) => Ok(Self { path, file: Mutex::new(file), torn: AtomicBool::new(false) }),
             Err(source) => Err(AuditError { path, source }),
         }
     }
@@ -96,9 +99,12 @@ impl Audit {
         if let (Some(record), Value::Object(parts)) = (record.as_object_mut(), parts) {
             record.extend(parts);
         }
-        let line = format!("{record}\n");
+        let before = if self.torn.load(Ordering::Relaxed) { "\n" } else { "" };
+        let line = format!("{before}{record}\n");
         // One write for a whole line: segments can be read while they grow.
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(line.as_bytes()).map_err(|source| AuditError { path: self.path.clone(), source })
+        let written = file.write_all(line.as_bytes());
+        self.torn.store(written.is_err(), Ordering::Relaxed);
+        written.map_err(|source| AuditError { path: self.path.clone(), source })
     }
 }

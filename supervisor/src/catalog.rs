@@ -39,6 +39,7 @@ pub(crate) struct Tool {
     pub(crate) read_only: bool,
     pub(crate) python: String,
     pub(crate) typescript: String,
+    searched: search::Searched,
 }
 
 impl Tool {
@@ -57,6 +58,7 @@ impl Tool {
             typescript: shape.typescript(),
             summary: summary(&description),
             read_only: raw.pointer("/annotations/readOnlyHint").and_then(Value::as_bool).unwrap_or(false),
+            searched: search::Searched::new(name.as_str(), &summary(&description), &parameters, &description),
             name,
             identifier,
             description,

@@ -6,6 +6,7 @@ mod policy;
 mod run;
 mod serve;
 pub(crate) mod table;
+pub(crate) mod terminal;
 mod tools;
 
 use std::io::IsTerminal;
@@ -96,7 +97,7 @@ fn harden() -> Result<(), std::io::Error> {
 
 fn log_to_stderr(serving: bool) {
     use tracing_subscriber::EnvFilter;
-    let default = if serving { "lockhouse=info,warn" } else { "lockhouse=warn,error" };
+    let default = if serving { "lockhouse=info,rmcp=off,warn" } else { "lockhouse=warn,rmcp=off,error" };
     let filter = EnvFilter::try_from_env("LOCKHOUSE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour).init();

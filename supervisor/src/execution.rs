@@ -6,6 +6,7 @@
 mod answer;
 mod ending;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -13,13 +14,13 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use lockhouse_protocol::{
     Action, CallId, ConversationLimits, ExceededLimit, ExecutionId, Exit, FromWorker, Job, Outcome, Reply,
-    Stream, ToWorker, frame,
+    Request, ServerName, Stream, ToWorker, ToolName, frame,
 };
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use answer::{Answer, Language, Sandbox, Status, parsed};
+pub(crate) use answer::{Answer, Language, Refusal, Sandbox, Status, parsed};
 pub(crate) use ending::Ending;
 
 use crate::gate::{CallRecord, Gate, Requester};
@@ -79,6 +80,7 @@ pub(crate) async fn run(
         stdout: String::new(),
         stderr: String::new(),
         calls: Vec::new(),
+        under_way: BTreeMap::new(),
         interrupted: false,
     };
     let started = Instant::now();
@@ -87,6 +89,7 @@ pub(crate) async fn run(
         Err(ending) => ending,
     };
     let wall = started.elapsed();
+    run.abandon_calls();
     let Run { lease, stdout, stderr, calls, .. } = run;
     let (cpu, peak_memory_bytes) =
         (lease.worker.process.cpu_time(), lease.worker.process.peak_memory_bytes());
@@ -105,6 +108,8 @@ struct Run<'a> {
     stdout: String,
     stderr: String,
     calls: Vec<CallRecord>,
+    /// Calls without an answer yet, and when they began.
+    under_way: BTreeMap<CallId, (ServerName, ToolName, Instant)>,
     interrupted: bool,
 }
 
@@ -127,6 +132,17 @@ impl Run<'_> {
             // A worker that does not read what it asked for is not heard, and nothing more is made for it.
             let hears = self.out.len() < OUT_BYTES_MAX;
             tokio::select! {
+                // In this order: a clock that has run out wins over whatever else is ready.
+                biased;
+                () = cancelled.cancelled() => return Ending::Cancelled,
+                () = &mut deadline => {
+                    if self.interrupted {
+                        return Ending::Timeout(None);
+                    }
+                    self.interrupted = true;
+                    self.lease.worker.process.signal(Signal::SIGINT);
+                    deadline.as_mut().reset(tokio::time::Instant::now() + self.limits.grace);
+                }
                 read = from.read(&mut buffer), if hears => {
                     let ending = match read {
                         Ok(count @ 1..) => self.hear(&buffer[..count]),
@@ -141,18 +157,10 @@ impl Run<'_> {
                     Err(_) => return self.died().await,
                 },
                 Some((call, reply, record)) = self.answering.next(), if hears => {
+                    self.under_way.remove(&call);
                     self.calls.extend(record);
                     self.reply(call, reply);
                 }
-                () = &mut deadline => {
-                    if self.interrupted {
-                        return Ending::Timeout(None);
-                    }
-                    self.interrupted = true;
-                    self.lease.worker.process.signal(Signal::SIGINT);
-                    deadline.as_mut().reset(tokio::time::Instant::now() + self.limits.grace);
-                }
-                () = cancelled.cancelled() => return Ending::Cancelled,
             }
         }
     }
@@ -170,6 +178,9 @@ impl Run<'_> {
                 Ok(Action::Append(Stream::Stdout, text)) => self.stdout.push_str(&text),
                 Ok(Action::Append(Stream::Stderr, text)) => self.stderr.push_str(&text),
                 Ok(Action::Answer(call, request)) => {
+                    if let Request::Call { server, tool, .. } = &request {
+                        self.under_way.insert(call, (server.clone(), tool.clone(), Instant::now()));
+                    }
                     let (gate, from) = (self.gate, self.from.clone());
                     self.answering.push(Box::pin(async move {
                         let (reply, record) = gate.answer(&from, call, request).await;
@@ -183,6 +194,13 @@ impl Run<'_> {
                 }
                 Err(violation) => return Some(Ending::Broken(violation.to_string())),
             }
+        }
+    }
+
+    /// Calls that were under way at the end: whether they took effect is not known, and the answer says so.
+    fn abandon_calls(&mut self) {
+        for (call, (server, tool, since)) in std::mem::take(&mut self.under_way) {
+            self.calls.push(self.gate.abandoned(&self.from, call, &server, &tool, since.elapsed()));
         }
     }
 
@@ -223,6 +241,11 @@ impl Run<'_> {
         format!("CPU time limit of {} s reached", self.limits.cpu.as_secs())
     }
 
+    /// The kernel kills at the hard limit what ignores the signal at the soft one.
+    fn used_up_cpu(&self) -> bool {
+        self.lease.worker.process.cpu_time().is_some_and(|used| used >= self.limits.cpu)
+    }
+
     fn memory_limit(&self) -> String {
         format!("memory limit of {} MiB reached", self.limits.memory_bytes / (1024 * 1024))
     }
@@ -239,6 +262,9 @@ impl Run<'_> {
         match exit {
             _ if self.interrupted => Ending::Timeout(None),
             Ok(Exit::Signal(signal)) if signal == Signal::SIGXCPU as i32 => {
+                Ending::Limit(self.cpu_limit(), None)
+            }
+            Ok(Exit::Signal(signal)) if signal == Signal::SIGKILL as i32 && self.used_up_cpu() => {
                 Ending::Limit(self.cpu_limit(), None)
             }
             Ok(exit) => Ending::Killed(ending::in_words(exit)),

@@ -1,7 +1,7 @@
 //! The one way from a worker's request to an upstream server, and the one caller of the policy's decision.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lockhouse_policies::{Decision, PermittedCall, Policy};
 use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode, Reply, Request, ServerName, ToolName};
@@ -12,6 +12,10 @@ use crate::catalog::{self, Tool};
 use crate::json;
 use crate::upstream::{Connection, Offer, State, Upstreams};
 
+/// How long a search waits for servers that are starting.
+const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
+/// Characters of a failure's message, which may repeat an upstream server's words.
+const MESSAGE_CHARS_MAX: usize = 4_000;
 /// Tools that one search gives at most.
 const FOUND_MAX: usize = 50;
 
@@ -75,7 +79,7 @@ impl Gate {
                 let (reply, record) = self.call(from, call, &server, &tool, &arguments).await;
                 (self.bounded(reply), Some(record))
             }
-            Request::ListServers => (self.list_servers(from), None),
+            Request::ListServers => (self.bounded(self.list_servers(from)), None),
             Request::ListTools { server } => (self.bounded(self.list_tools(from, &server).await), None),
             Request::Describe { server, tool } => {
                 (self.bounded(self.describe(from, &server, &tool).await), None)
@@ -89,6 +93,7 @@ impl Gate {
 
     fn bounded(&self, reply: Reply) -> Reply {
         match reply {
+            Err(failure) => Err(Failure { message: cut(&failure.message), ..failure }),
             Ok(json) if json.len() > self.reply_bytes_max => Err(failure(
                 FailureCode::ResultTooLarge,
                 format!(
@@ -110,7 +115,7 @@ impl Gate {
         arguments: &[u8],
     ) -> (Reply, CallRecord) {
         let started = Instant::now();
-        let mut changes = true;
+        let mut changes = false;
         let reply = self.try_call(from, call, server, tool, arguments, &mut changes).await;
         let outcome = reply.as_ref().map_or_else(|failure| failure.code.as_str(), |_| "ok");
         let bytes = reply.as_ref().map_or(0, Vec::len);
@@ -119,7 +124,7 @@ impl Gate {
             server: server.to_string(),
             tool: tool.to_string(),
             outcome,
-            changes: changes && outcome != "denied" && outcome != "unknown_tool",
+            changes,
             ms: took.as_micros() as f64 / 1000.0,
             bytes,
         };
@@ -130,6 +135,29 @@ impl Gate {
             tracing::error!("{error}");
         }
         (reply, record)
+    }
+
+    /// A call whose execution ended before its answer came.
+    pub(crate) fn abandoned(
+        &self,
+        from: &Requester,
+        call: CallId,
+        server: &ServerName,
+        tool: &ToolName,
+        took: Duration,
+    ) -> CallRecord {
+        let subject = Subject { execution: from.execution, call, server, tool };
+        if let Err(error) = self.audit.outcome(subject, "unknown", took, 0) {
+            tracing::error!("{error}");
+        }
+        CallRecord {
+            server: server.to_string(),
+            tool: tool.to_string(),
+            outcome: "unknown",
+            changes: true,
+            ms: took.as_micros() as f64 / 1000.0,
+            bytes: 0,
+        }
     }
 
     async fn try_call(
@@ -151,12 +179,14 @@ impl Gate {
         let permitted = self.decide(subject).map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
         let definition = offer.tool(tool).ok_or_else(|| failed(self.unknown_tool(server, tool, &offer)))?;
-        *changes = !definition.read_only;
+        let may_change = !definition.read_only;
+        let argument_bytes = arguments.len();
         let arguments = named(definition, arguments).map_err(failed)?;
-        self.audit.call(subject, permitted.rule(), arguments.len()).map_err(|error| {
+        self.audit.call(subject, permitted.rule(), argument_bytes).map_err(|error| {
             tracing::error!("{error}");
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
+        *changes = may_change;
         connection.call(&offer, permitted, arguments).await
     }
 
@@ -216,7 +246,7 @@ impl Gate {
         let told = |name: &ServerName| match self.upstreams.get(name)?.state() {
             State::Connected(_) => None,
             State::Connecting => Some(format!("{name}: still connecting")),
-            State::Failed(reason) => Some(format!("{name}: {reason}")),
+            State::Failed(reason) => Some(format!("{name}: {}", cut(&reason))),
         };
         servers.iter().filter_map(told).collect()
     }
@@ -230,7 +260,7 @@ impl Gate {
             };
             let mut row = json!({"name": name.as_str(), "state": state, "tools": tools});
             if let Some(error) = error {
-                row["error"] = error.into();
+                row["error"] = cut(&error).into();
             }
             row
         };
@@ -279,15 +309,16 @@ impl Gate {
         full: bool,
     ) -> Vec<Value> {
         let connections = servers.iter().filter_map(|name| Some((name, self.upstreams.get(name)?)));
-        let offers = futures_util::future::join_all(
-            connections.map(async |(name, connection)| Some((name, connection.offer().await.ok()?))),
-        );
+        let offers = futures_util::future::join_all(connections.map(async |(name, connection)| {
+            let offer = tokio::time::timeout(SEARCH_PATIENCE, connection.offer());
+            Some((name, offer.await.ok()?.ok()?))
+        }));
         let offers: Vec<_> = offers.await.into_iter().flatten().collect();
         let tools: Vec<(&str, &Tool)> = offers
             .iter()
             .flat_map(|(name, offer)| self.permitted(name, offer).map(move |tool| (name.as_str(), tool)))
             .collect();
-        let ranked = catalog::rank(query, tools.iter().copied()).into_iter().take(limit.clamp(1, FOUND_MAX));
+        let ranked = catalog::rank(query, &tools).await.into_iter().take(limit.clamp(1, FOUND_MAX));
         let show = |(server, tool): (&str, &Tool)| if full { tool.full(server) } else { tool.found(server) };
         ranked.map(|index| show(tools[index])).collect()
     }
@@ -295,6 +326,10 @@ impl Gate {
     fn permitted<'a>(&'a self, server: &'a ServerName, offer: &'a Offer) -> impl Iterator<Item = &'a Tool> {
         offer.tools.iter().filter(move |tool| self.policy.permits(server, &tool.name))
     }
+}
+
+fn cut(message: &str) -> String {
+    message.chars().take(MESSAGE_CHARS_MAX).collect()
 }
 
 fn failure(code: FailureCode, message: String) -> Failure {

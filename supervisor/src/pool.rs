@@ -17,8 +17,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 pub(crate) use seal::Unsealed;
-use worker::{Newborn, Worker};
-use zygote::ZygoteHandle;
+use worker::Worker;
+use zygote::{Birth, ZygoteHandle};
 pub(crate) use zygote::{Prepared, ZygoteCommand};
 
 /// Without other work, idle workers are refilled so long after the last lease.
@@ -83,7 +83,7 @@ enum Event {
     Released,
     ZygoteStarted(Result<(ZygoteHandle, Prepared), PoolError>, u32),
     Admitted(Result<Worker, PoolError>),
-    ZygoteGone(u32),
+    ZygoteGone(PoolError, u32),
 }
 
 /// A handle to the pool's task.
@@ -222,18 +222,23 @@ impl Keeper {
             }
             Event::Admitted(Err(error)) => {
                 self.forking = self.forking.saturating_sub(1);
-                self.failures += 1;
-                tracing::warn!("{error}");
-                if self.failures >= FAILURES_MAX {
-                    self.fail(error);
-                }
+                self.failed(error);
             }
-            Event::ZygoteGone(generation) if generation == self.generation => {
+            Event::ZygoteGone(error, generation) if generation == self.generation => {
                 self.zygote = None;
                 self.idle.clear();
-                self.failures += 1;
+                self.failed(error);
             }
-            Event::ZygoteGone(_) => {}
+            Event::ZygoteGone(..) => {}
+        }
+    }
+
+    /// Something went wrong that may go right the next time.
+    fn failed(&mut self, error: PoolError) {
+        self.failures += 1;
+        tracing::warn!("{error}");
+        if self.failures >= FAILURES_MAX {
+            self.fail(error);
         }
     }
 
@@ -292,14 +297,15 @@ impl Keeper {
             (self.settings.zygote.clone(), self.events.clone(), self.settings.zygote.profile.limits);
         tokio::spawn(async move {
             let told = events.clone();
-            let born = move |newborn: Option<Newborn>| match newborn {
-                Some(newborn) => {
+            let born = move |birth: Birth| match birth {
+                Birth::Worker(newborn) => {
                     let told = told.clone();
                     tokio::spawn(
                         async move { told.send(Event::Admitted(Worker::admit(newborn, limits).await)) },
                     );
                 }
-                None => drop(told.send(Event::ZygoteGone(generation))),
+                Birth::Failed(reason) => drop(told.send(Event::Admitted(Err(PoolError::Worker(reason))))),
+                Birth::Gone(error) => drop(told.send(Event::ZygoteGone(error, generation))),
             };
             let started = zygote::start(&command, born).await;
             let _ = events.send(Event::ZygoteStarted(started, generation));

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::audit::{Audit, AuditError};
 use crate::config::{ConfigError, Settings};
-use crate::execution::{self, Answer, Language, Sandbox};
+use crate::execution::{self, Answer, Language, Refusal, Sandbox};
 use crate::gate::{Gate, Requester};
 use crate::pool::{Lease, Pool, PoolError, Prepared};
 use crate::upstream::Upstreams;
@@ -105,7 +105,7 @@ impl Supervisor {
         let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
         match self.check(&request) {
             Ok(servers) => self.run_checked(execution, request, servers, cancelled).await,
-            Err((message, hint)) => Answer::refused(execution, "InvalidRequest", message, Some(hint)),
+            Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
         }
     }
 
@@ -148,14 +148,16 @@ impl Supervisor {
         let mut limits = self.settings.limits;
         limits.wall = request.timeout.unwrap_or(limits.wall).min(limits.wall);
         let lease = tokio::select! {
-            lease = self.lease(request.language) => lease,
+            lease = tokio::time::timeout(limits.wall, self.lease(request.language)) => lease.unwrap_or_else(|_| {
+                Err(format!("no worker became free within {} s; try again later", limits.wall.as_secs_f32()))
+            }),
             () = cancelled.cancelled() => Err("cancelled before it began".into()),
         };
         let lease = match lease {
             Ok(lease) => lease,
             Err(reason) => {
-                let hint = Some("run `lockhouse doctor` to see what this host gives");
-                return Answer::refused(execution, "Unavailable", reason, hint);
+                let hint = "run `lockhouse doctor` to see what this host gives";
+                return Answer::refused(execution, Refusal::Unavailable, reason, hint);
             }
         };
         let reduced =

@@ -1,1 +1,18 @@
-//! x
+//! The harness of the black-box tests: the built `lockhouse` in a directory of its own, met as a person or an AI
+//! client meets it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+
+mod finished;
+mod lockhouse;
+mod processes;
+mod session;
+mod table;
+
+pub use finished::Finished;
+pub use lockhouse::{Lockhouse, fixture_server};
+pub use processes::{Process, children, descendants, is_alive, kill, wait_until};
+pub use session::{Ended, Session, structured};
+pub use table::{Table, ensure, equal};
+
+/// Both languages, as `--language` and `run_code` take them.
+pub const LANGUAGES: [&str; 2] = ["python", "typescript"];

@@ -14,6 +14,8 @@ mod ending;
 mod engine;
 mod errors;
 mod host;
+mod marks;
+mod modules;
 mod natives;
 mod nesting;
 mod positions;

@@ -60,7 +60,6 @@ pub struct Sandboxed(());
 #[derive(Debug)]
 pub struct Prepared {
     filters: Filters,
-    null: OwnedFd,
     in_user_namespace: bool,
     /// What the zygote has mapped, bytes; a worker's memory limit counts from here.
     mapped_bytes: u64,
@@ -82,29 +81,32 @@ impl Prepared {
 /// [`SandboxError`] when a required protection is missing.
 pub fn prepare(profile: &SandboxProfile) -> Result<Prepared, SandboxError> {
     let filters = Filters::compile()?;
-    let null = descriptors::open_null()?;
     let mapped_bytes = rlimits::mapped_bytes()?;
     let mut reduced = landlock::probe()?;
     reduced.extend(process::probe());
     let namespaces = namespaces::enter(profile.unprivileged_id)?;
     reduced.extend(namespaces.reduced);
     capabilities::drop_all()?;
-    Ok(Prepared { filters, null, in_user_namespace: namespaces.user, mapped_bytes, reduced })
+    Ok(Prepared { filters, in_user_namespace: namespaces.user, mapped_bytes, reduced })
 }
 
-/// The worker's part, between the fork and the first byte of code. The channel becomes descriptor 3.
+/// The worker's part, between the fork and the first byte of code. The channel becomes descriptor 3, also when
+/// a later step fails.
 ///
 /// # Errors
-/// The step that failed. The worker must then end.
+/// The step that failed. The worker must then say so and end.
 pub fn enter(
     prepared: &Prepared,
     profile: &SandboxProfile,
     channel: OwnedFd,
-) -> Result<(Sandboxed, OwnedFd), SandboxError> {
-    let channel = descriptors::keep_only(&prepared.null, channel)?;
-    rlimits::set(profile, prepared.mapped_bytes, prepared.in_user_namespace)?;
-    process::harden()?;
-    landlock::restrict()?;
-    prepared.filters.install()?;
-    Ok((Sandboxed(()), channel))
+) -> Result<(Sandboxed, OwnedFd), (SandboxError, Option<OwnedFd>)> {
+    let channel = descriptors::keep_only(channel).map_err(|error| (error, None))?;
+    let sealed = rlimits::set(profile, prepared.mapped_bytes, prepared.in_user_namespace)
+        .and_then(|()| process::harden())
+        .and_then(|()| landlock::restrict())
+        .and_then(|()| prepared.filters.install());
+    match sealed {
+        Ok(()) => Ok((Sandboxed(()), channel)),
+        Err(error) => Err((error, Some(channel))),
+    }
 }

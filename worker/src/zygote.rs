@@ -124,9 +124,13 @@ fn fork_worker(
     let zygote = getpid();
     engine.before_fork();
     // SAFETY: one thread, asserted; the child uses no lock that another thread could have held.
-    match unsafe { fork() }? {
-        ForkResult::Child => be_worker(zygote, engine, profile, prepared, channel, warm),
-        ForkResult::Parent { child } => {
+    match unsafe { fork() } {
+        Err(errno) => {
+            engine.after_fork_in_zygote();
+            send(socket, &FromZygote::ForkFailed { reason: errno.desc().to_owned() }, &[])
+        }
+        Ok(ForkResult::Child) => be_worker(zygote, engine, profile, prepared, channel, warm),
+        Ok(ForkResult::Parent { child }) => {
             engine.after_fork_in_zygote();
             let pidfd = pidfd_open(child)?;
             let descriptors = [theirs.as_raw_fd(), pidfd.as_raw_fd()];
@@ -143,29 +147,22 @@ fn be_worker(
     channel: OwnedFd,
     warm: bool,
 ) -> ! {
-    let refuse = |channel: &OwnedFd, reason: String| -> ! {
-        let message = FromWorker::Refused { reason };
-        if let Ok(frame) = frame::encode(&message, profile.limits.frame_bytes) {
+    let refuse = |channel: Option<&OwnedFd>, reason: String| -> ! {
+        let frame = frame::encode(&FromWorker::Refused { reason }, profile.limits.frame_bytes);
+        if let (Ok(frame), Some(channel)) = (frame, channel) {
             let _ = nix::unistd::write(channel, &frame);
         }
         std::process::exit(71)
     };
-    let spare = channel.try_clone();
     let unblocked = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
     if !sandbox::die_with_parent(zygote) || unblocked.is_err() || signals::install().is_err() {
-        refuse(&channel, "the zygote is gone, or signals cannot be handled".into());
+        refuse(Some(&channel), "the zygote is gone, or signals cannot be handled".into());
     }
     engine.after_fork();
     let (sandboxed, channel) = match sandbox::enter(prepared, profile, channel) {
         Ok(sealed) => sealed,
-        // The original may be gone by now.
-        Err(error) => match spare {
-            Ok(spare) => refuse(&spare, error.to_string()),
-            Err(_) => std::process::exit(71),
-        },
+        Err((error, channel)) => refuse(channel.as_ref(), error.to_string()),
     };
-    // The seal has closed it by number.
-    std::mem::forget(spare);
     let Ok(channel) = Channel::new(channel, profile.limits) else { std::process::exit(71) };
     // It lives as long as the process does.
     let channel: &'static Channel = Box::leak(Box::new(channel));

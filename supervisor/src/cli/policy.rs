@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use lockhouse_policies::{Policy, ServerOffer, ToolOffer, explain, render_template};
 use lockhouse_protocol::ServerName;
 
+use super::terminal::harmless;
 use super::tools::parse_name;
 use super::{UNAVAILABLE, USAGE, complain_config, load, start_with};
 use crate::catalog::Tool;
@@ -85,7 +86,7 @@ async fn init(files: &Files, force: bool) -> ExitCode {
     let unavailable = gate.unavailable(&gate.servers(None));
     supervisor.close().await;
     for reason in &unavailable {
-        eprintln!("lockhouse: left out, since it is not available: {reason}");
+        eprintln!("lockhouse: left out, since it is not available: {}", harmless(reason));
     }
     if offers.is_empty() {
         eprintln!(

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use lockhouse_protocol::CodeError;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{USAGE, start};
+use super::terminal::{for_stderr, for_stdout};
+use super::{UNAVAILABLE, USAGE, start};
 use crate::config::Files;
-use crate::execution::{Answer, Language, parsed};
+use crate::execution::{Answer, Language, Refusal, parsed};
 use crate::supervisor::CodeRequest;
 
 /// Bytes that are read of a program: beyond any limit that can be configured for code.
@@ -64,17 +66,11 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     } else {
         print_for_people(&answer)
     }
-    let refused = answer
-        .error
-        .as_ref()
-        .is_some_and(|error| ["InvalidRequest", "Unavailable"].contains(&error.kind.as_str()));
-    match refused {
-        true if answer.error.as_ref().is_some_and(|error| error.kind == "Unavailable") => {
-            ExitCode::from(super::UNAVAILABLE)
-        }
-        true => ExitCode::from(USAGE),
-        false => ExitCode::from(answer.status.exit_code()),
-    }
+    ExitCode::from(match answer.refusal {
+        Some(Refusal::InvalidRequest) => USAGE,
+        Some(Refusal::Unavailable) => UNAVAILABLE,
+        None => answer.status.exit_code(),
+    })
 }
 
 fn request(arguments: Arguments) -> Result<CodeRequest, String> {
@@ -118,20 +114,26 @@ fn read(file: &Path) -> Result<String, String> {
 }
 
 fn print_for_people(answer: &Answer) {
-    print!("{}", answer.stdout);
-    eprint!("{}", answer.stderr);
+    print!("{}", for_stdout(&answer.stdout));
+    eprint!("{}", for_stderr(&answer.stderr));
     match answer.value.as_deref().map(parsed) {
-        Some(Value::String(text)) => println!("{text}"),
-        Some(value) => println!("{value:#}"),
+        Some(Value::String(text)) => println!("{}", for_stdout(&text)),
+        Some(value) => println!("{}", for_stdout(&format!("{value:#}"))),
         None => {}
     }
-    let Some(error) = &answer.error else { return };
-    if let Some(traceback) = &error.traceback {
-        eprintln!("{}", traceback.trim_end());
+    if let Some(error) = &answer.error {
+        eprintln!("{}", for_stderr(&told(answer, error)));
     }
+}
+
+fn told(answer: &Answer, error: &CodeError) -> String {
+    let traceback = error.traceback.as_ref().map(|text| format!("{}\n", text.trim_end())).unwrap_or_default();
     let place = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
-    eprintln!("lockhouse: {}: {}{place}: {}", answer.status.as_str(), error.kind, error.message);
-    if let Some(hint) = &error.hint {
-        eprintln!("  hint: {hint}");
-    }
+    let hint = error.hint.as_ref().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
+    format!(
+        "{traceback}lockhouse: {}: {}{place}: {}{hint}",
+        answer.status.as_str(),
+        error.kind,
+        error.message
+    )
 }

@@ -1,7 +1,9 @@
 //! Rows in columns.
 
-/// Lines up columns; the last one may be as long as it likes.
+/// Lines up columns; the last one may be as long as it likes. What is in a cell cannot leave it.
 pub(crate) fn render(head: &[&str], rows: &[Vec<String>]) -> String {
+    let cells = |row: &Vec<String>| row.iter().map(|cell| lockhouse_policies::printable(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([head[column].chars().count()]).max().unwrap_or(0)

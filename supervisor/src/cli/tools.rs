@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Value, json};
 
+use super::terminal::{for_stdout, harmless};
 use super::{USAGE, complain, start, table};
 use crate::config::Files;
 use crate::supervisor::Supervisor;
@@ -57,7 +58,7 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
         Command::Show { name } => show(&supervisor, &name),
     };
     for reason in gate.unavailable(&servers) {
-        eprintln!("lockhouse: not available: {reason}");
+        eprintln!("lockhouse: not available: {}", harmless(&reason));
     }
     supervisor.close().await;
     status
@@ -90,7 +91,7 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
         Some((_, found, permitted)) => {
             let mut full = found.full(server.as_str());
             full["policy"] = if permitted { "allowed" } else { "denied" }.into();
-            println!("{full:#}");
+            println!("{}", for_stdout(&format!("{full:#}")));
             ExitCode::SUCCESS
         }
         None => {
@@ -112,7 +113,7 @@ pub(super) fn parse_name(name: &str) -> Result<(ServerName, ToolName), ExitCode>
 
 fn print_rows(rows: &[Value], as_json: bool, columns: &[&str]) {
     if as_json {
-        println!("{:#}", Value::from(rows));
+        println!("{}", for_stdout(&format!("{:#}", Value::from(rows))));
         return;
     }
     let cell =

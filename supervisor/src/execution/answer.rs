@@ -81,15 +81,31 @@ pub(crate) struct Answer {
     pub(crate) stderr: String,
     pub(crate) error: Option<CodeError>,
     pub(crate) calls: Vec<CallRecord>,
-    pub(crate) sandbox: Sandbox,
+    /// None when no worker was involved.
+    pub(crate) sandbox: Option<Sandbox>,
+    /// Set by us alone, whatever the code says of itself.
+    pub(crate) refusal: Option<Refusal>,
     stats: Map<String, Value>,
 }
 
+/// Why an execution never got to a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The request cannot be meant so.
+    InvalidRequest,
+    /// This host has no worker for it.
+    Unavailable,
+}
+
+/// Characters of an error's parts. The worker made them, so the limits are kept here.
+const NAME_CHARS_MAX: usize = 200;
+const TEXT_CHARS_MAX: usize = 4_000;
+
 impl Answer {
     /// An execution that never got to a worker.
-    pub(crate) fn refused(execution: ExecutionId, kind: &str, message: String, hint: Option<&str>) -> Self {
-        let error =
-            CodeError { kind: kind.into(), message, hint: hint.map(Into::into), ..CodeError::default() };
+    pub(crate) fn refused(execution: ExecutionId, refusal: Refusal, message: String, hint: &str) -> Self {
+        let kind = format!("{refusal:?}");
+        let error = CodeError { kind, message, hint: Some(hint.into()), ..CodeError::default() };
         Self {
             execution,
             status: Status::Error,
@@ -98,7 +114,8 @@ impl Answer {
             stderr: String::new(),
             error: Some(error),
             calls: Vec::new(),
-            sandbox: Sandbox::default(),
+            sandbox: None,
+            refusal: Some(refusal),
             stats: Map::new(),
         }
     }
@@ -107,7 +124,19 @@ impl Answer {
         let stats = stats(&ended);
         let Ended { ending, stdout, stderr, calls, .. } = ended;
         let (status, value, error) = told(ending, wall_limit);
-        Self { execution, status, value, stdout, stderr, error, calls, sandbox, stats }
+        let error = error.map(bounded);
+        Self {
+            execution,
+            status,
+            value,
+            stdout,
+            stderr,
+            error,
+            calls,
+            sandbox: Some(sandbox),
+            refusal: None,
+            stats,
+        }
     }
 
     /// The whole answer. Absent parts are left out.
@@ -136,7 +165,9 @@ impl Answer {
         stats.insert("tool_calls".into(), self.calls.len().into());
         stats.insert("bytes_kept_out".into(), kept_out.into());
         put("stats", Value::Object(stats));
-        put("sandbox", self.sandbox.to_json());
+        if let Some(sandbox) = &self.sandbox {
+            put("sandbox", sandbox.to_json());
+        }
         answer
     }
 
@@ -195,6 +226,21 @@ fn told(ending: Ending, wall_limit: f32) -> (Status, Option<Box<RawValue>>, Opti
             Some(words("Killed", format!("the worker broke the protocol and was killed: {why}"))),
         ),
         Ending::Cancelled => (Status::Cancelled, None, None),
+    }
+}
+
+fn bounded(error: CodeError) -> CodeError {
+    let cut = |text: String, max: usize| match text.char_indices().nth(max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    };
+    CodeError {
+        kind: cut(error.kind, NAME_CHARS_MAX),
+        code: error.code.map(|code| cut(code, NAME_CHARS_MAX)),
+        message: cut(error.message, TEXT_CHARS_MAX),
+        traceback: error.traceback.map(|text| cut(text, TEXT_CHARS_MAX)),
+        hint: error.hint.map(|hint| cut(hint, TEXT_CHARS_MAX)),
+        ..error
     }
 }
 

@@ -42,6 +42,14 @@ pub(crate) struct Prepared {
     filters: u32,
 }
 
+/// What becomes of a request for a fork.
+pub(super) enum Birth {
+    Worker(Newborn),
+    Failed(String),
+    /// The zygote has ended, and with it every request and every worker.
+    Gone(PoolError),
+}
+
 /// Asks for forks. The zygote retires when this is dropped.
 #[derive(Debug)]
 pub(super) struct ZygoteHandle {
@@ -62,13 +70,13 @@ struct Zygote {
     live: HashMap<i32, oneshot::Sender<Exit>>,
 }
 
-/// Starts one and waits until it can fork. Every worker that it bears is passed to `born`, and `None` when it is gone.
+/// Starts one and waits until it can fork. What it bears is passed to `born`.
 ///
 /// The caller's thread must live as long as the zygote does: the kernel ends the zygote with the thread that started
 /// it.
 pub(super) async fn start(
     command: &ZygoteCommand,
-    born: impl Fn(Option<Newborn>) + Send + 'static,
+    born: impl Fn(Birth) + Send + 'static,
 ) -> Result<(ZygoteHandle, Prepared), PoolError> {
     let mut zygote = spawn(command)?;
     let prepared =
@@ -126,12 +134,7 @@ impl Zygote {
         }
     }
 
-    async fn keep(
-        mut self,
-        mut wanted: mpsc::UnboundedReceiver<bool>,
-        filters: u32,
-        born: impl Fn(Option<Newborn>),
-    ) {
+    async fn keep(mut self, mut wanted: mpsc::UnboundedReceiver<bool>, filters: u32, born: impl Fn(Birth)) {
         let mut in_use = true;
         while in_use || !self.live.is_empty() {
             let result = tokio::select! {
@@ -142,8 +145,7 @@ impl Zygote {
                 message = self.receive() => message.and_then(|message| self.hear(message, filters, &born)),
             };
             if let Err(error) = result {
-                tracing::warn!("a zygote is gone: {error}");
-                born(None);
+                born(Birth::Gone(error));
                 return;
             }
         }
@@ -153,7 +155,7 @@ impl Zygote {
         &mut self,
         message: Option<(FromZygote, Vec<OwnedFd>)>,
         filters: u32,
-        born: &impl Fn(Option<Newborn>),
+        born: &impl Fn(Birth),
     ) -> Result<(), PoolError> {
         match message {
             Some((FromZygote::Forked { pid }, descriptors)) => {
@@ -161,7 +163,16 @@ impl Zygote {
                     .map_err(|_| PoolError::zygote("a worker came without its descriptors"))?;
                 let (exited, exit) = oneshot::channel();
                 self.live.insert(pid, exited);
-                born(Some(Newborn { process: WorkerProcess::new(pid, pidfd), socket, exit, filters }));
+                born(Birth::Worker(Newborn {
+                    process: WorkerProcess::new(pid, pidfd),
+                    socket,
+                    exit,
+                    filters,
+                }));
+                Ok(())
+            }
+            Some((FromZygote::ForkFailed { reason }, _)) => {
+                born(Birth::Failed(format!("the kernel refused a fork: {reason}")));
                 Ok(())
             }
             Some((FromZygote::Exited { pid, exit }, _)) => {

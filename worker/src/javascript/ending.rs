@@ -2,10 +2,10 @@
 
 use lockhouse_protocol::{CodeError, Outcome};
 use lockhouse_worker::signals::Interrupt;
-use rquickjs::{Ctx, Error, Function, Object, Persistent, Value};
+use rquickjs::{Ctx, Error, FromJs, Function, Object, Persistent, Value};
 
 use super::errors;
-use super::positions::Positions;
+use super::positions::{Place, Positions};
 
 /// Why a program ended without a value.
 pub(super) enum End {
@@ -56,14 +56,13 @@ impl End {
         let mut error = errors::plain(kind, "");
         if thrown.line.is_some() {
             (error.line, error.column, error.traceback) = (thrown.line, thrown.column, thrown.traceback);
-        } else if let Ok((subject, stack)) = functions
-            .get::<_, Function>("waiting")
-            .and_then(|waiting| waiting.call::<_, Vec<String>>(()))
-            .map(two)
+        } else if let Some((subject, stack)) = ask(ctx, functions, "waiting").map(two)
             && !subject.is_empty()
         {
             message = format!("{message} while it waited for {subject}");
             errors::locate(&mut error, &stack, positions);
+        } else {
+            errors::point(&mut error, awaiting(ctx, functions, positions));
         }
         error.message = message;
         match interrupt {
@@ -87,7 +86,9 @@ impl End {
             Self::Stuck => {
                 let message =
                     "the program awaits something that never happens: no call and no timer is under way";
-                return Outcome::Error(errors::plain("Error", message));
+                let mut error = errors::plain("Error", message);
+                errors::point(&mut error, awaiting(ctx, functions, positions));
+                return Outcome::Error(error);
             }
             Self::Failed(Error::Allocation) => return memory_limit(CodeError::default()),
             Self::Failed(Error::InvalidString(_)) => {
@@ -109,6 +110,22 @@ impl End {
         }
         Outcome::Error(error)
     }
+}
+
+/// Where the latest `await` of a program starts, if it had any.
+fn awaiting<'js>(ctx: &Ctx<'js>, functions: &Object<'js>, positions: Option<&Positions>) -> Option<Place> {
+    let byte: Option<u32> = ask(ctx, functions, "awaiting")?;
+    Some(positions?.of_byte(byte?))
+}
+
+/// Calls one of the realm's functions. When it is interrupted itself, it is called again: then it has long until the
+/// engine next looks for signals.
+fn ask<'js, V: FromJs<'js>>(ctx: &Ctx<'js>, functions: &Object<'js>, name: &str) -> Option<V> {
+    let call = || {
+        let answer = functions.get::<_, Function>(name).and_then(|function| function.call(()));
+        answer.inspect_err(|_| drop(ctx.catch())).ok()
+    };
+    call().or_else(call)
 }
 
 fn two(mut texts: Vec<String>) -> (String, String) {

@@ -59,7 +59,8 @@ pub(super) fn locate(error: &mut CodeError, stack: &str, positions: Option<&Posi
     error.traceback = (!frames.is_empty()).then(|| frames.join("\n"));
 }
 
-fn point(error: &mut CodeError, place: Option<Place>) {
+/// Adds where it happened.
+pub(super) fn point(error: &mut CodeError, place: Option<Place>) {
     error.line = place.map(|place| place.line);
     error.column = place.map(|place| place.column);
 }

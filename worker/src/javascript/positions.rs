@@ -59,6 +59,11 @@ impl Positions {
         Some(Place { line: line + 1, column: self.characters(line, units) + 1 })
     }
 
+    /// The place of a byte of the submitted code.
+    pub(super) fn of_byte(&self, byte: u32) -> Place {
+        Place::of(&self.source, byte as usize)
+    }
+
     /// How many characters of a line a number of UTF-16 units is.
     fn characters(&self, line: u32, units: u32) -> u32 {
         let text = self.source.split('\n').nth(line as usize).unwrap_or_default();

@@ -7,7 +7,7 @@ use lockhouse_protocol::{Job, Outcome};
 use lockhouse_worker::signals;
 use lockhouse_worker::tool_host::{ToolHost, Waited};
 use rquickjs::promise::PromiseState;
-use rquickjs::{Ctx, Error, Function, Object, Persistent, Promise, Runtime, Value};
+use rquickjs::{Array, Ctx, Error, Function, Object, Persistent, Promise, Runtime, Value};
 
 use super::ending::End;
 use super::errors;
@@ -103,7 +103,8 @@ impl Execution<'_> {
 
         let make: Function = evaluate(ctx, GENERATED, &program.javascript)?;
         let lookups = (functions.get::<_, Value>("module")?, functions.get::<_, Value>("import")?);
-        let main: Function = make.call(lookups)?;
+        let (main, awaiting) = two(make.call::<_, Array>(lookups)?)?;
+        functions.set("awaiting", awaiting)?;
         let promise: Promise = main.call(())?;
         Ok(Persistent::save(ctx, promise))
     }
@@ -151,6 +152,10 @@ impl Execution<'_> {
         }
         self.run_jobs()
     }
+}
+
+fn two<'js>(functions: Array<'js>) -> rquickjs::Result<(Function<'js>, Function<'js>)> {
+    Ok((functions.get(0)?, functions.get(1)?))
 }
 
 /// JSON of a value, if it is one.

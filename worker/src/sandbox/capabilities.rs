@@ -21,16 +21,20 @@ struct Sets {
     inheritable: u32,
 }
 
-/// Empties the bounding, ambient, effective, permitted and inheritable sets.
-pub(super) fn drop_all() -> Result<(), SandboxError> {
+/// Empties the bounding set, as far as this process may: an unprivileged one may not, and `no_new_privs` keeps the set out
+/// of its reach. Called before a change of user takes away the right to it.
+pub(super) fn drop_bounding() {
     for capability in 0..=LAST_POSSIBLE {
-        // Without CAP_SETPCAP this fails, and then no_new_privs keeps the bounding set out of reach.
         // SAFETY: changes a set of this process; no pointers.
         if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } < 0 {
             break;
         }
     }
-    // SAFETY: as above.
+}
+
+/// Empties the ambient, effective, permitted and inheritable sets.
+pub(super) fn drop_all() -> Result<(), SandboxError> {
+    // SAFETY: changes a set of this process; no pointers.
     unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
     let header = Header { version: VERSION_3, pid: 0 };
     let none = [Sets { effective: 0, permitted: 0, inheritable: 0 }; 2];

@@ -1,37 +1,37 @@
-//! What the worker may still hold: nothing for standard streams, and its channel.
+//! What the worker may still hold: its channel, and standard streams that lead nowhere.
 #![allow(unsafe_code)] // Descriptor numbers are moved by hand, once.
 
+use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
-
-use nix::fcntl::{OFlag, open};
-use nix::sys::stat::Mode;
 
 use super::SandboxError;
 
+/// The number of the worker's end of its channel.
 const CHANNEL: i32 = 3;
 
-/// Opens `/dev/null` while there still is one.
-pub(super) fn open_null() -> Result<OwnedFd, SandboxError> {
-    open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty())
-        .map_err(SandboxError::errno("open /dev/null"))
-}
-
-/// Makes 0, 1 and 2 `/dev/null` and 3 the channel, and closes every other descriptor.
-pub(super) fn keep_only(null: &OwnedFd, channel: OwnedFd) -> Result<OwnedFd, SandboxError> {
-    let failed = |step| SandboxError::Step { step, source: std::io::Error::last_os_error() };
-    // Both numbers are above 2, for the zygote keeps 0, 1 and 2 taken: nothing is overwritten before it is used.
+/// Makes 0 an input at its end, 1 and 2 outputs that nobody reads, and 3 the channel; closes every other descriptor.
+///
+/// The streams are this worker's own pipes. A shared `/dev/null` would have flags that any worker can set and every
+/// other one can read.
+pub(super) fn keep_only(channel: OwnedFd) -> Result<OwnedFd, SandboxError> {
+    let failed = |step: &'static str| move |source: Error| SandboxError::Step { step, source };
+    // The zygote keeps 0, 1 and 2 taken, so every number here is above them and none is overwritten before it is used.
+    let (input, _) = std::io::pipe().map_err(failed("pipe"))?;
+    let (_, output) = std::io::pipe().map_err(failed("pipe"))?;
+    // The far ends are closed by now: reading gives the end, writing gives EPIPE.
     let channel = channel.into_raw_fd();
-    for (source, target) in
-        [(null.as_raw_fd(), 0), (null.as_raw_fd(), 1), (null.as_raw_fd(), 2), (channel, CHANNEL)]
-    {
+    let moves =
+        [(input.as_raw_fd(), 0), (output.as_raw_fd(), 1), (output.as_raw_fd(), 2), (channel, CHANNEL)];
+    for (source, target) in moves {
         // SAFETY: dup2 has no memory effects. Descriptor 3 may be the zygote's own socket, which the worker must lose.
         if unsafe { libc::dup2(source, target) } < 0 {
-            return Err(failed("dup2"));
+            return Err(failed("dup2")(Error::last_os_error()));
         }
     }
+    let _closed_below = (input.into_raw_fd(), output.into_raw_fd());
     // SAFETY: closes descriptors by number; nothing in the worker uses one above 3 from here on.
     if unsafe { libc::syscall(libc::SYS_close_range, CHANNEL + 1, u32::MAX, 0) } < 0 {
-        return Err(failed("close_range (Linux 5.9)"));
+        return Err(failed("close_range (Linux 5.9)")(Error::last_os_error()));
     }
     // SAFETY: descriptor 3 was made above and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(CHANNEL) })

@@ -1,13 +1,20 @@
 //! Namespaces of the zygote, shared by its workers: an empty root, no network but a loopback that is down.
 //!
 //! Root enters them directly and becomes an unprivileged user; everyone else needs a user namespace. Where a host
-//! refuses, Landlock and seccomp hold without them, and the result says `reduced`.
+//! refuses, Landlock and seccomp hold without them, and the result says `reduced`. Some hosts permit `unshare` and refuse
+//! what must follow (Ubuntu's AppArmor restriction does), so a child tries the whole way first: nobody stays halfway.
+#![allow(unsafe_code)] // fork, for the rehearsal.
+
+use std::io::{Read, Write};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
-use nix::unistd::{Gid, Uid, chdir, getgid, getuid, pivot_root, setgroups, setresgid, setresuid};
+use nix::sys::wait::waitpid;
+use nix::unistd::{
+    ForkResult, Gid, Uid, chdir, fork, getgid, getuid, pivot_root, setgroups, setresgid, setresuid,
+};
 
-use super::SandboxError;
+use super::{SandboxError, capabilities};
 
 /// Where the zygote stands now.
 pub(super) struct Entered {
@@ -19,6 +26,46 @@ pub(super) struct Entered {
 
 /// Enters what the host permits. `unprivileged_id` is the user to become when this is root.
 pub(super) fn enter(unprivileged_id: Option<u32>) -> Result<Entered, SandboxError> {
+    let is_root = getuid().is_root();
+    let refused = rehearse().map_err(SandboxError::step("try the namespaces in a child"))?;
+    if refused.is_none() {
+        enter_all().map_err(|(step, errno)| SandboxError::errno(step)(errno))?;
+    }
+    // Afterwards there is no right to it.
+    capabilities::drop_bounding();
+    if let (true, Some(id)) = (is_root, unprivileged_id) {
+        become_unprivileged(id).map_err(SandboxError::errno("become an unprivileged user"))?;
+    }
+    let reduced = refused.map(|reason| format!("no namespaces ({reason})"));
+    Ok(Entered { user: !is_root && reduced.is_none(), reduced })
+}
+
+/// Goes the whole way in a child, and gives what was refused.
+fn rehearse() -> std::io::Result<Option<String>> {
+    let (mut told, mut tell) = std::io::pipe()?;
+    // SAFETY: the zygote has one thread, which it has asserted; the child makes system calls, writes, and ends.
+    match unsafe { fork() }? {
+        ForkResult::Child => {
+            drop(told);
+            if let Err((step, errno)) = enter_all() {
+                let _ = write!(tell, "{step}: {}", errno.desc());
+            }
+            // SAFETY: ends this process without running what belongs to its parent.
+            unsafe { libc::_exit(0) }
+        }
+        ForkResult::Parent { child } => {
+            drop(tell);
+            let mut refused = String::new();
+            told.read_to_string(&mut refused)?;
+            waitpid(child, None)?;
+            Ok(Some(refused).filter(|refused| !refused.is_empty()))
+        }
+    }
+}
+
+type Refused = (&'static str, nix::Error);
+
+fn enter_all() -> Result<(), Refused> {
     let mut flags = CloneFlags::CLONE_NEWNET
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS
@@ -28,22 +75,15 @@ pub(super) fn enter(unprivileged_id: Option<u32>) -> Result<Entered, SandboxErro
     if !user.is_root() {
         flags |= CloneFlags::CLONE_NEWUSER;
     }
-    let entered = match unshare(flags) {
-        Ok(()) => {
-            if !user.is_root() {
-                map_ids(user, group).map_err(SandboxError::step("write the user namespace's maps"))?;
-            }
-            empty_root().map_err(SandboxError::errno("make an empty root"))?;
-            Entered { user: !user.is_root(), reduced: None }
-        }
-        Err(errno) => {
-            Entered { user: false, reduced: Some(format!("no namespaces (unshare: {})", errno.desc())) }
-        }
-    };
-    if let (true, Some(id)) = (user.is_root(), unprivileged_id) {
-        become_unprivileged(id).map_err(SandboxError::errno("become an unprivileged user"))?;
+    unshare(flags).map_err(|errno| ("unshare", errno))?;
+    if !user.is_root() {
+        map_ids(user, group).map_err(|error| ("map the user", to_errno(&error)))?;
     }
-    Ok(entered)
+    empty_root().map_err(|errno| ("make an empty root", errno))
+}
+
+fn to_errno(error: &std::io::Error) -> nix::Error {
+    nix::Error::from_raw(error.raw_os_error().unwrap_or(libc::EIO))
 }
 
 /// The same ids inside as outside: nothing in the worker looks like root.

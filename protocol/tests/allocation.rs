@@ -1,0 +1,157 @@
+//! What a peer's bytes can make the decoder allocate.
+#![allow(unsafe_code)] // An allocator that counts is unsafe in itself.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use lockhouse_protocol::frame::{decode, encode};
+use lockhouse_protocol::{FrameDecoder, FrameError, FromWorker, FromZygote, Stream, ToWorker, ToZygote};
+
+thread_local! {
+    /// The largest piece that this thread asked for.
+    static LARGEST: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+fn count(bytes: usize) {
+    let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(bytes)));
+}
+
+// SAFETY: the system's allocator does all of it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(block, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The largest allocation, in bytes, of what it runs; 0 when there is none.
+fn largest<T>(work: impl FnOnce() -> T) -> (usize, T) {
+    LARGEST.set(0);
+    let done = work();
+    (LARGEST.get(), done)
+}
+
+const LIMIT: u32 = 8 * 1024 * 1024;
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(largest(|| Vec::<u8>::with_capacity(12_345)).0, 12_345);
+    assert_eq!(largest(|| vec![0_u8; 54_321]).0, 54_321);
+    assert_eq!(largest(|| 1 + 1).0, 0);
+}
+
+#[test]
+fn a_length_over_the_limit_is_refused_before_the_body_and_without_allocating() {
+    for length in [LIMIT + 1, LIMIT * 2, u32::MAX] {
+        let mut decoder = FrameDecoder::new(LIMIT);
+        decoder.push(&length.to_le_bytes());
+        let (bytes, refused) = largest(|| decoder.next::<FromWorker>());
+        assert!(matches!(refused, Err(FrameError::TooLarge { limit: LIMIT, .. })), "{refused:?}");
+        assert_eq!(bytes, 0, "for a length of {length}");
+    }
+}
+
+#[test]
+fn a_length_alone_allocates_nothing() {
+    let mut decoder = FrameDecoder::new(u32::MAX);
+    decoder.push(&u32::MAX.to_le_bytes());
+    let (bytes, message) = largest(|| decoder.next::<FromWorker>());
+    assert!(matches!(message, Ok(None)), "{message:?}");
+    assert_eq!(bytes, 0);
+}
+
+#[test]
+fn a_datagram_allocates_no_more_than_itself() {
+    let datagram = u32::MAX.to_le_bytes();
+    assert!(largest(|| decode::<FromZygote>(&datagram, LIMIT).unwrap_err()).0 < 256);
+    assert!(largest(|| decode::<FromZygote>(&datagram, u32::MAX).unwrap_err()).0 < 256);
+}
+
+/// A message after which a length comes that promises more than there is.
+fn promises<T: serde::de::DeserializeOwned>(before: &[u8], length: u64) -> usize {
+    let mut body = before.to_vec();
+    body.extend(length.to_le_bytes());
+    let mut frame = u32::try_from(body.len()).unwrap().to_le_bytes().to_vec();
+    frame.extend(body);
+    let (bytes, refused) = largest(|| decode::<T>(&frame, LIMIT).map(drop));
+    assert!(matches!(refused, Err(FrameError::Malformed(_))), "{refused:?}");
+    bytes
+}
+
+/// The decoder's own bound, where a frame lies about what is inside it: 64 MiB for text, which is not touched before
+/// the bytes are found missing, and 1 MiB for lists.
+#[test]
+fn a_length_inside_a_frame_is_bounded_too() {
+    const TEXT_MAX: usize = 64 * 1024 * 1024;
+    const LIST_MAX: usize = 1024 * 1024;
+    let number = |number: u32| number.to_le_bytes();
+    for length in [64, 1 << 20, 1 << 26, 1 << 32, 1 << 60, u64::MAX] {
+        // Refused { reason }
+        assert!(promises::<FromWorker>(&number(1), length) <= TEXT_MAX, "text of {length}");
+        // Output { stream: Stdout, text }
+        assert!(
+            promises::<FromWorker>(&[number(2), number(0)].concat(), length) <= TEXT_MAX,
+            "text of {length}"
+        );
+        // Done(Value(Some(json)))
+        let value = [&number(4)[..], &number(0), &[1]].concat();
+        assert!(promises::<FromWorker>(&value, length) <= LIST_MAX, "bytes of {length}");
+        // Reply { call: 1, reply: Ok(json) }
+        let reply = [number(1), number(1), number(0)].concat();
+        assert!(promises::<ToWorker>(&reply, length) <= LIST_MAX, "bytes of {length}");
+        // Prepare(profile), up to its list of modules
+        let profile = [&number(0)[..], &[0; 16], &[0]].concat();
+        assert!(promises::<ToZygote>(&profile, length) <= LIST_MAX, "list of {length}");
+    }
+}
+
+#[test]
+fn a_long_stream_is_held_one_frame_and_one_read_at_a_time() {
+    const READ_BYTES: usize = 64 * 1024;
+    let message = FromWorker::Output { stream: Stream::Stdout, text: "x".repeat(100_000) };
+    let stream: Vec<u8> =
+        std::iter::repeat_n(encode(&message, LIMIT).unwrap(), 200).collect::<Vec<_>>().concat();
+    let mut decoder = FrameDecoder::new(LIMIT);
+    let (bytes, count) = largest(|| {
+        let mut count = 0;
+        for read in stream.chunks(READ_BYTES) {
+            decoder.push(read);
+            while let Some(arrived) = decoder.next::<FromWorker>().unwrap() {
+                assert_eq!(arrived, message);
+                count += 1;
+            }
+        }
+        count
+    });
+    assert_eq!(count, 200);
+    // A vector grows by doubling.
+    assert!(
+        bytes <= 2 * (100_000 + 100 + READ_BYTES),
+        "{bytes} bytes at once of a stream of {}",
+        stream.len()
+    );
+}

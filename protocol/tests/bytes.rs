@@ -1,0 +1,198 @@
+//! The bytes of one example of every message. Supervisor, zygote and worker are built together, but another codec must
+//! write the same: a snapshot that changes here is a change of the protocol.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::fmt::{Debug, Write};
+
+use lockhouse_protocol::frame::{decode, encode};
+use lockhouse_protocol::{
+    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, FromWorker, FromZygote,
+    Job, Outcome, Request, SandboxProfile, ServerName, Stream, ToWorker, ToZygote, ToolName,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+const LIMIT: u32 = 64 * 1024;
+const LENGTH_BYTES: usize = 4;
+const VARIANT_BYTES: usize = 4;
+
+fn snapshot<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, examples: &[T]) {
+    insta::assert_snapshot!(name, dump(examples));
+}
+
+/// Each example with its frame, sixteen bytes to a line. Every variant must have an example.
+fn dump<T: Serialize + DeserializeOwned + PartialEq + Debug>(examples: &[T]) -> String {
+    let mut text = String::new();
+    let mut shown = BTreeSet::new();
+    for example in examples {
+        let frame = encode(example, LIMIT).unwrap();
+        assert_eq!(&decode::<T>(&frame, LIMIT).unwrap(), example);
+        shown.insert(frame[LENGTH_BYTES..][..VARIANT_BYTES].to_vec());
+        writeln!(text, "{example:?}").unwrap();
+        for line in frame.chunks(16) {
+            let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+            let printable = |byte: &u8| if matches!(byte, 0x20..0x7f) { char::from(*byte) } else { '.' };
+            let ascii: String = line.iter().map(printable).collect();
+            writeln!(text, "    {:47}  {ascii}", hex.join(" ")).unwrap();
+        }
+    }
+    assert_eq!(shown.len(), variants::<T>(), "a variant of {} has no example", std::any::type_name::<T>());
+    text
+}
+
+/// How many variants an enum has, as the refusal of one too high tells.
+fn variants<T: DeserializeOwned + Debug>() -> usize {
+    let frame = encode(&u32::MAX, LIMIT).unwrap();
+    let refusal = decode::<T>(&frame, LIMIT).unwrap_err().to_string();
+    let (_, count) = refusal.split_once("0 <= i < ").unwrap_or_else(|| panic!("{refusal}"));
+    count.chars().map_while(|c| c.to_digit(10)).fold(0, |count, digit| count * 10 + digit as usize)
+}
+
+fn server() -> ServerName {
+    ServerName::new("github").unwrap()
+}
+
+fn tool() -> ToolName {
+    ToolName::new("list_issues").unwrap()
+}
+
+fn code_error() -> CodeError {
+    CodeError {
+        kind: "ToolError".into(),
+        code: Some("denied".into()),
+        message: "no".into(),
+        line: Some(4),
+        column: None,
+        traceback: Some("line 4".into()),
+        hint: None,
+    }
+}
+
+fn failure(code: FailureCode) -> Failure {
+    Failure { code, message: "no".into(), server: Some("github".into()), tool: None, retryable: true }
+}
+
+#[test]
+fn to_worker() {
+    let job = Job {
+        execution: ExecutionId(0x0199_0000_0000_7000_8000_0000_0000_0001),
+        code: "1 + 1 # é".into(),
+        servers: vec![server(), ServerName::new("files").unwrap()],
+    };
+    snapshot(
+        "to_worker",
+        &[
+            ToWorker::Run(job),
+            ToWorker::Reply { call: CallId(1), reply: Ok(b"[1,2]".to_vec()) },
+            ToWorker::Reply { call: CallId(2), reply: Err(failure(FailureCode::Denied)) },
+        ],
+    );
+}
+
+#[test]
+fn from_worker() {
+    snapshot(
+        "from_worker",
+        &[
+            FromWorker::Ready,
+            FromWorker::Refused { reason: "Landlock".into() },
+            FromWorker::Output { stream: Stream::Stdout, text: "hello\n".into() },
+            FromWorker::Output { stream: Stream::Stderr, text: String::new() },
+            FromWorker::Request { call: CallId(0x0102_0304), request: Request::ListServers },
+            FromWorker::Done(Outcome::Value(Some(b"42".to_vec()))),
+        ],
+    );
+}
+
+#[test]
+fn requests() {
+    snapshot(
+        "requests",
+        &[
+            Request::Call { server: server(), tool: tool(), arguments: br#"{"a":1}"#.to_vec() },
+            Request::ListServers,
+            Request::ListTools { server: server() },
+            Request::Describe { server: server(), tool: tool() },
+            Request::Search { query: "open issues".into(), limit: 5 },
+        ],
+    );
+}
+
+#[test]
+fn outcomes() {
+    snapshot(
+        "outcomes",
+        &[
+            Outcome::Value(None),
+            Outcome::Value(Some(b"null".to_vec())),
+            Outcome::Error(code_error()),
+            Outcome::Interrupted(code_error()),
+            Outcome::CpuLimit(code_error()),
+            Outcome::MemoryLimit(CodeError::default()),
+        ],
+    );
+}
+
+#[test]
+fn failures_and_streams() {
+    snapshot(
+        "failure_codes",
+        &[
+            FailureCode::Denied,
+            FailureCode::InvalidArguments,
+            FailureCode::UnknownTool,
+            FailureCode::Timeout,
+            FailureCode::UpstreamUnavailable,
+            FailureCode::ToolFailed,
+            FailureCode::ResultTooLarge,
+        ],
+    );
+    snapshot("streams", &[Stream::Stdout, Stream::Stderr]);
+}
+
+#[test]
+fn to_zygote() {
+    let limits = ConversationLimits {
+        calls: 1_000,
+        parallel_calls: 64,
+        output_bytes: 1024 * 1024,
+        frame_bytes: 8 * 1024 * 1024,
+    };
+    let profile = SandboxProfile {
+        cpu_seconds: 30,
+        memory_bytes: 256 * 1024 * 1024,
+        unprivileged_id: Some(65_000),
+        preload: vec!["json".into()],
+        limits,
+    };
+    snapshot(
+        "to_zygote",
+        &[
+            ToZygote::Prepare(profile.clone()),
+            ToZygote::Prepare(SandboxProfile { unprivileged_id: None, preload: vec![], ..profile }),
+            ToZygote::Fork { warm: false },
+            ToZygote::Fork { warm: true },
+        ],
+    );
+}
+
+#[test]
+fn from_zygote() {
+    snapshot(
+        "from_zygote",
+        &[
+            FromZygote::Prepared {
+                runtime: "Python 3.12".into(),
+                reduced: vec!["no user namespaces".into()],
+                filters: 3,
+            },
+            FromZygote::Refused { reason: "threads".into() },
+            FromZygote::Forked { pid: 4_242 },
+            FromZygote::Exited { pid: 4_242, exit: Exit::Status(-1) },
+            FromZygote::Exited { pid: 4_242, exit: Exit::Signal(9) },
+            FromZygote::ForkFailed { reason: "no memory".into() },
+        ],
+    );
+    snapshot("exits", &[Exit::Status(0), Exit::Signal(31)]);
+}

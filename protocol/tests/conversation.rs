@@ -1,0 +1,436 @@
+//! The conversation with a worker: every message in every phase, and any conversation against a model of it.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::fmt::Write;
+
+use lockhouse_protocol::{
+    Action, CallId, CodeError, Conversation, ConversationLimits, ExceededLimit, FromWorker, Outcome, Request,
+    ServerName, Stream, ToolName, Violation,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const AMPLE: ConversationLimits =
+    ConversationLimits { calls: 100, parallel_calls: 100, output_bytes: 100, frame_bytes: 1024 };
+
+fn call() -> Request {
+    let (server, tool) = (ServerName::new("s").unwrap(), ToolName::new("t").unwrap());
+    Request::Call { server, tool, arguments: b"{}".to_vec() }
+}
+
+fn request(id: u32, request: Request) -> FromWorker {
+    FromWorker::Request { call: CallId(id), request }
+}
+
+fn output(text: &str) -> FromWorker {
+    FromWorker::Output { stream: Stream::Stdout, text: text.into() }
+}
+
+fn done() -> FromWorker {
+    FromWorker::Done(Outcome::Value(None))
+}
+
+/// A conversation that has come so far.
+fn sealing() -> Conversation {
+    Conversation::new(AMPLE)
+}
+
+fn idle() -> Conversation {
+    let mut conversation = sealing();
+    assert_eq!(conversation.receive(FromWorker::Ready), Ok(Action::Verify));
+    conversation
+}
+
+fn running(limits: ConversationLimits) -> Conversation {
+    let mut conversation = Conversation::new(limits);
+    assert_eq!(conversation.receive(FromWorker::Ready), Ok(Action::Verify));
+    assert!(conversation.run());
+    conversation
+}
+
+fn refused() -> Conversation {
+    let mut conversation = sealing();
+    let refused = FromWorker::Refused { reason: "no Landlock".into() };
+    assert_eq!(conversation.receive(refused), Ok(Action::GiveUp("no Landlock".into())));
+    conversation
+}
+
+fn finished() -> Conversation {
+    let mut conversation = running(AMPLE);
+    assert_eq!(conversation.receive(done()), Ok(Action::Finish(Outcome::Value(None))));
+    conversation
+}
+
+fn stopped() -> Conversation {
+    let mut conversation = running(AMPLE);
+    let much = output(&"x".repeat(101));
+    assert_eq!(conversation.receive(much), Ok(Action::Stop(ExceededLimit::Output)));
+    conversation
+}
+
+/// How a conversation comes to a phase.
+type Beginning = (&'static str, fn() -> Conversation);
+
+/// Every phase, and every way into the last one.
+const PHASES: [Beginning; 6] = [
+    ("sealing", sealing),
+    ("idle", idle),
+    ("running", || running(AMPLE)),
+    ("refused", refused),
+    ("finished", finished),
+    ("stopped", stopped),
+];
+
+fn messages() -> Vec<(&'static str, FromWorker)> {
+    let (server, tool) = (ServerName::new("s").unwrap(), ToolName::new("t").unwrap());
+    let error = || CodeError { kind: "ValueError".into(), ..CodeError::default() };
+    vec![
+        ("Ready", FromWorker::Ready),
+        ("Refused", FromWorker::Refused { reason: "no Landlock".into() }),
+        ("Output to stdout", output("text")),
+        ("Output to stderr", FromWorker::Output { stream: Stream::Stderr, text: "text".into() }),
+        ("Request Call", request(1, call())),
+        ("Request ListServers", request(1, Request::ListServers)),
+        ("Request ListTools", request(1, Request::ListTools { server: server.clone() })),
+        ("Request Describe", request(1, Request::Describe { server, tool })),
+        ("Request Search", request(1, Request::Search { query: "words".into(), limit: 5 })),
+        ("Done Value", FromWorker::Done(Outcome::Value(Some(b"1".to_vec())))),
+        ("Done without value", done()),
+        ("Done Error", FromWorker::Done(Outcome::Error(error()))),
+        ("Done Interrupted", FromWorker::Done(Outcome::Interrupted(error()))),
+        ("Done CpuLimit", FromWorker::Done(Outcome::CpuLimit(error()))),
+        ("Done MemoryLimit", FromWorker::Done(Outcome::MemoryLimit(error()))),
+    ]
+}
+
+fn name(meant: &Result<Action, Violation>) -> &'static str {
+    match meant {
+        Ok(Action::Verify) => "Verify",
+        Ok(Action::GiveUp(_)) => "GiveUp",
+        Ok(Action::Append(..)) => "Append",
+        Ok(Action::Answer(..)) => "Answer",
+        Ok(Action::Finish(_)) => "Finish",
+        Ok(Action::Stop(_)) => "Stop",
+        Err(Violation::OutOfPhase { .. }) => "-",
+        Err(Violation::ReusedCallId(_)) => "ReusedCallId",
+        Err(Violation::TooManyUnderWay(_)) => "TooManyUnderWay",
+    }
+}
+
+/// What a message means where it is in its place. It carries on what the message said, unchanged.
+fn in_place(phase: &str, message: &FromWorker) -> Option<Action> {
+    Some(match (phase, message.clone()) {
+        ("sealing", FromWorker::Ready) => Action::Verify,
+        ("sealing", FromWorker::Refused { reason }) => Action::GiveUp(reason),
+        ("running", FromWorker::Output { stream, text }) => Action::Append(stream, text),
+        ("running", FromWorker::Request { call, request }) => Action::Answer(call, request),
+        ("running", FromWorker::Done(outcome)) => Action::Finish(outcome),
+        _ => return None,
+    })
+}
+
+#[test]
+fn every_message_in_every_phase() {
+    let mut table = format!("{:20}", "(- is a violation)");
+    PHASES.iter().for_each(|(phase, _)| write!(table, " {phase:8}").unwrap());
+    for (message_name, message) in messages() {
+        write!(table, "\n{message_name:20}").unwrap();
+        for (phase, begin) in PHASES {
+            let meant = begin().receive(message.clone());
+            write!(table, " {:8}", name(&meant)).unwrap();
+            if let Ok(action) = meant {
+                assert_eq!(Some(action), in_place(phase, &message));
+            }
+        }
+    }
+    let table: Vec<&str> = table.lines().map(str::trim_end).collect();
+    insta::assert_snapshot!(table.join("\n"), @r"
+    (- is a violation)   sealing  idle     running  refused  finished stopped
+    Ready                Verify   -        -        -        -        -
+    Refused              GiveUp   -        -        -        -        -
+    Output to stdout     -        -        Append   -        -        -
+    Output to stderr     -        -        Append   -        -        -
+    Request Call         -        -        Answer   -        -        -
+    Request ListServers  -        -        Answer   -        -        -
+    Request ListTools    -        -        Answer   -        -        -
+    Request Describe     -        -        Answer   -        -        -
+    Request Search       -        -        Answer   -        -        -
+    Done Value           -        -        Finish   -        -        -
+    Done without value   -        -        Finish   -        -        -
+    Done Error           -        -        Finish   -        -        -
+    Done Interrupted     -        -        Finish   -        -        -
+    Done CpuLimit        -        -        Finish   -        -        -
+    Done MemoryLimit     -        -        Finish   -        -        -
+    ");
+}
+
+#[test]
+fn a_violation_says_what_was_sent_and_when() {
+    let mut told = String::new();
+    let of_each_kind = [0, 1, 2, 4, 9].map(|index| messages()[index].1.clone());
+    for (phase, begin) in PHASES {
+        let out_of_place = of_each_kind.iter().filter(|message| in_place(phase, message).is_none());
+        for message in out_of_place {
+            writeln!(told, "{phase:9} {}", begin().receive(message.clone()).unwrap_err()).unwrap();
+        }
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn code_may_be_sent_to_an_idle_worker_alone_and_once() {
+    for (phase, begin) in PHASES {
+        let mut conversation = begin();
+        assert_eq!(conversation.run(), phase == "idle", "{phase}");
+        assert!(!conversation.run(), "{phase}, again");
+    }
+}
+
+#[test]
+fn nothing_is_answered_that_was_not_asked() {
+    for (phase, begin) in PHASES {
+        for id in [0, 1, u32::MAX] {
+            assert!(!begin().reply(CallId(id)), "{phase}, {id}");
+        }
+    }
+}
+
+#[test]
+fn the_violations_of_a_request() {
+    let limits = ConversationLimits { parallel_calls: 1, ..AMPLE };
+    let mut conversation = running(limits);
+    let zero = conversation.receive(request(0, call())).unwrap_err();
+    assert_eq!(zero, Violation::ReusedCallId(CallId(0)));
+    conversation.receive(request(7, call())).unwrap();
+    let many = conversation.receive(request(8, call())).unwrap_err();
+    assert_eq!(many, Violation::TooManyUnderWay(1));
+    insta::assert_snapshot!(format!("{zero}\n{many}"), @r"
+    it used call id 0 again, or counted down
+    it has more than 1 requests under way
+    ");
+}
+
+#[test]
+fn the_last_id_of_all_can_be_used() {
+    let mut conversation = running(AMPLE);
+    assert!(conversation.receive(request(u32::MAX, call())).is_ok());
+    assert_eq!(
+        conversation.receive(request(u32::MAX, call())),
+        Err(Violation::ReusedCallId(CallId(u32::MAX)))
+    );
+    assert!(conversation.reply(CallId(u32::MAX)));
+}
+
+#[test]
+fn the_largest_limits_do_not_overflow() {
+    let limits = ConversationLimits {
+        calls: u32::MAX,
+        parallel_calls: u32::MAX,
+        output_bytes: u64::MAX,
+        frame_bytes: u32::MAX,
+    };
+    let mut conversation = running(limits);
+    for id in 1..1_000 {
+        assert!(conversation.receive(request(id, call())).is_ok());
+        assert!(conversation.receive(output("text")).is_ok());
+    }
+}
+
+/// What can happen, on either side.
+#[derive(Clone, Debug)]
+enum Step {
+    Run,
+    Reply(u32),
+    Receive(Message),
+}
+
+#[derive(Clone, Debug)]
+enum Message {
+    Ready,
+    Refused,
+    Output(usize),
+    /// So much above the last id.
+    Next {
+        above: u32,
+        counted: bool,
+    },
+    /// With any id.
+    Any {
+        id: u32,
+        counted: bool,
+    },
+    Done,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let message = prop_oneof![
+        1 => Just(Message::Ready),
+        1 => Just(Message::Refused),
+        6 => (0_usize..6).prop_map(Message::Output),
+        12 => (1_u32..4, any::<bool>()).prop_map(|(above, counted)| Message::Next { above, counted }),
+        1 => (0_u32..20, any::<bool>()).prop_map(|(id, counted)| Message::Any { id, counted }),
+        1 => Just(Message::Done),
+    ];
+    let step = prop_oneof![
+        1 => Just(Step::Run),
+        8 => (0_u32..25).prop_map(Step::Reply),
+        12 => message.prop_map(Step::Receive),
+    ];
+    let start = prop_oneof![
+        1 => Just(vec![]),
+        1 => Just(vec![Step::Receive(Message::Ready)]),
+        8 => Just(vec![Step::Receive(Message::Ready), Step::Run]),
+    ];
+    (start, vec(step, 0..60)).prop_map(|(start, steps)| [start, steps].concat())
+}
+
+fn limits() -> impl Strategy<Value = ConversationLimits> {
+    (0_u32..8, 0_u32..6, 0_u64..30).prop_map(|(calls, parallel_calls, output_bytes)| ConversationLimits {
+        calls,
+        parallel_calls,
+        output_bytes,
+        ..AMPLE
+    })
+}
+
+/// What has happened so far. The model keeps nothing else: each question is answered from the whole history.
+#[derive(Debug, Default)]
+struct History(Vec<Event>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    Ready,
+    Ran,
+    Printed(usize),
+    Asked(u32),
+    Replied(u32),
+    Over,
+}
+
+impl History {
+    fn has(&self, event: Event) -> bool {
+        self.0.contains(&event)
+    }
+
+    fn is_running(&self) -> bool {
+        self.has(Event::Ran) && !self.has(Event::Over)
+    }
+
+    fn ids(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().filter_map(|event| if let Event::Asked(id) = event { Some(*id) } else { None })
+    }
+
+    fn awaits_reply(&self, id: u32) -> bool {
+        self.ids().any(|asked| asked == id) && !self.has(Event::Replied(id))
+    }
+
+    fn last_id(&self) -> u32 {
+        self.ids().max().unwrap_or(0)
+    }
+
+    fn calls(&self) -> usize {
+        self.0.iter().filter(|event| matches!(event, Event::Asked(_))).count()
+    }
+
+    fn printed(&self) -> usize {
+        self.0.iter().map(|event| if let Event::Printed(bytes) = event { *bytes } else { 0 }).sum()
+    }
+
+    /// What a message must come to, and what is then history.
+    fn judge(&self, message: &FromWorker, limits: ConversationLimits) -> Verdict {
+        let begun = self.has(Event::Ready) || self.has(Event::Over);
+        match message {
+            FromWorker::Ready if !begun => Verdict::Then(Event::Ready),
+            FromWorker::Refused { .. } if !begun => Verdict::Then(Event::Over),
+            FromWorker::Output { text, .. } if self.is_running() => {
+                if (self.printed() + text.len()) as u64 > limits.output_bytes {
+                    return Verdict::Stop(ExceededLimit::Output);
+                }
+                Verdict::Then(Event::Printed(text.len()))
+            }
+            FromWorker::Request { call: CallId(id), .. } if self.is_running() => {
+                if *id == 0 || self.ids().any(|before| before >= *id) {
+                    return Verdict::Violation(Violation::ReusedCallId(CallId(*id)));
+                }
+                if self.ids().filter(|id| self.awaits_reply(*id)).count() == limits.parallel_calls as usize {
+                    return Verdict::Violation(Violation::TooManyUnderWay(limits.parallel_calls));
+                }
+                if self.calls() == limits.calls as usize {
+                    return Verdict::Stop(ExceededLimit::Calls);
+                }
+                Verdict::Then(Event::Asked(*id))
+            }
+            FromWorker::Done(_) if self.is_running() => Verdict::Then(Event::Over),
+            _ => Verdict::OutOfPhase,
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Verdict {
+    Then(Event),
+    Stop(ExceededLimit),
+    Violation(Violation),
+    OutOfPhase,
+}
+
+fn spoken(message: &Message, history: &History) -> FromWorker {
+    let asked = |id: u32, counted: bool| request(id, if counted { call() } else { Request::ListServers });
+    match *message {
+        Message::Ready => FromWorker::Ready,
+        Message::Refused => FromWorker::Refused { reason: "no".into() },
+        Message::Output(bytes) => output(&"x".repeat(bytes)),
+        Message::Next { above, counted } => asked(history.last_id() + above, counted),
+        Message::Any { id, counted } => asked(id, counted),
+        Message::Done => done(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn any_conversation_goes_as_its_model(limits in limits(), steps in steps()) {
+        let mut conversation = Conversation::new(limits);
+        let mut history = History::default();
+        for step in steps {
+            match step {
+                Step::Run => {
+                    let idle = history.has(Event::Ready) && !history.has(Event::Ran) && !history.has(Event::Over);
+                    prop_assert_eq!(conversation.run(), idle, "{:?}", history);
+                    history.0.extend(idle.then_some(Event::Ran));
+                }
+                Step::Reply(id) => {
+                    let awaited = history.awaits_reply(id);
+                    prop_assert_eq!(conversation.reply(CallId(id)), awaited, "{} in {:?}", id, history);
+                    history.0.extend(awaited.then_some(Event::Replied(id)));
+                }
+                Step::Receive(message) => {
+                    let message = spoken(&message, &history);
+                    let meant = conversation.receive(message.clone());
+                    match history.judge(&message, limits) {
+                        Verdict::Then(event) => {
+                            let phase = if history.has(Event::Ran) { "running" } else { "sealing" };
+                            prop_assert_eq!(Some(meant.unwrap()), in_place(phase, &message));
+                            history.0.push(event);
+                        }
+                        Verdict::Stop(limit) => {
+                            prop_assert_eq!(meant, Ok(Action::Stop(limit)), "{:?}", history);
+                            history.0.push(Event::Over);
+                        }
+                        Verdict::Violation(violation) => {
+                            prop_assert_eq!(meant, Err(violation), "{:?}", history);
+                            // The worker is not heard again.
+                            return Ok(());
+                        }
+                        Verdict::OutOfPhase => {
+                            let out_of_phase = matches!(meant, Err(Violation::OutOfPhase { .. }));
+                            prop_assert!(out_of_phase, "{:?} in {:?}", meant, history);
+                            return Ok(());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

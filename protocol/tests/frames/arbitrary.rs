@@ -1,0 +1,143 @@
+//! Messages with arbitrary contents, of every kind.
+
+use lockhouse_protocol::{
+    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, FromWorker, FromZygote,
+    Job, Outcome, Reply, Request, SandboxProfile, ServerName, Stream, ToWorker, ToZygote, ToolName,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 0..200)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    "(?s).{0,60}"
+}
+
+fn some_text() -> impl Strategy<Value = Option<String>> {
+    proptest::option::of(text())
+}
+
+fn server() -> impl Strategy<Value = ServerName> {
+    "[A-Za-z0-9_-]{1,128}".prop_map(|name| ServerName::new(name).unwrap())
+}
+
+fn tool() -> impl Strategy<Value = ToolName> {
+    "[A-Za-z0-9_./-]{1,128}".prop_map(|name| ToolName::new(name).unwrap())
+}
+
+fn call_id() -> impl Strategy<Value = CallId> {
+    any::<u32>().prop_map(CallId)
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    let codes = [
+        FailureCode::Denied,
+        FailureCode::InvalidArguments,
+        FailureCode::UnknownTool,
+        FailureCode::Timeout,
+        FailureCode::UpstreamUnavailable,
+        FailureCode::ToolFailed,
+        FailureCode::ResultTooLarge,
+    ];
+    (select(codes.to_vec()), text(), some_text(), some_text(), any::<bool>()).prop_map(
+        |(code, message, server, tool, retryable)| Failure { code, message, server, tool, retryable },
+    )
+}
+
+fn reply() -> impl Strategy<Value = Reply> {
+    prop_oneof![bytes().prop_map(Ok), failure().prop_map(Err)]
+}
+
+pub(crate) fn to_worker() -> impl Strategy<Value = ToWorker> {
+    let job = (any::<u128>(), text(), vec(server(), 0..4)).prop_map(|(execution, code, servers)| Job {
+        execution: ExecutionId(execution),
+        code,
+        servers,
+    });
+    prop_oneof![
+        job.prop_map(ToWorker::Run),
+        (call_id(), reply()).prop_map(|(call, reply)| ToWorker::Reply { call, reply }),
+    ]
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        (server(), tool(), bytes()).prop_map(|(server, tool, arguments)| Request::Call {
+            server,
+            tool,
+            arguments
+        }),
+        Just(Request::ListServers),
+        server().prop_map(|server| Request::ListTools { server }),
+        (server(), tool()).prop_map(|(server, tool)| Request::Describe { server, tool }),
+        (text(), any::<u32>()).prop_map(|(query, limit)| Request::Search { query, limit }),
+    ]
+}
+
+fn code_error() -> impl Strategy<Value = CodeError> {
+    let place = (any::<Option<u32>>(), any::<Option<u32>>());
+    (text(), some_text(), text(), place, some_text(), some_text()).prop_map(
+        |(kind, code, message, (line, column), traceback, hint)| CodeError {
+            kind,
+            code,
+            message,
+            line,
+            column,
+            traceback,
+            hint,
+        },
+    )
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        proptest::option::of(bytes()).prop_map(Outcome::Value),
+        code_error().prop_map(Outcome::Error),
+        code_error().prop_map(Outcome::Interrupted),
+        code_error().prop_map(Outcome::CpuLimit),
+        code_error().prop_map(Outcome::MemoryLimit),
+    ]
+}
+
+pub(crate) fn from_worker() -> impl Strategy<Value = FromWorker> {
+    let stream = select(vec![Stream::Stdout, Stream::Stderr]);
+    prop_oneof![
+        Just(FromWorker::Ready),
+        text().prop_map(|reason| FromWorker::Refused { reason }),
+        (stream, text()).prop_map(|(stream, text)| FromWorker::Output { stream, text }),
+        (call_id(), request()).prop_map(|(call, request)| FromWorker::Request { call, request }),
+        outcome().prop_map(FromWorker::Done),
+    ]
+}
+
+pub(crate) fn to_zygote() -> impl Strategy<Value = ToZygote> {
+    let limits =
+        any::<(u32, u32, u64, u32)>().prop_map(|(calls, parallel_calls, output_bytes, frame_bytes)| {
+            ConversationLimits { calls, parallel_calls, output_bytes, frame_bytes }
+        });
+    let profile = (any::<(u64, u64, Option<u32>)>(), vec(text(), 0..4), limits).prop_map(
+        |((cpu_seconds, memory_bytes, unprivileged_id), preload, limits)| SandboxProfile {
+            cpu_seconds,
+            memory_bytes,
+            unprivileged_id,
+            preload,
+            limits,
+        },
+    );
+    prop_oneof![profile.prop_map(ToZygote::Prepare), any::<bool>().prop_map(|warm| ToZygote::Fork { warm }),]
+}
+
+pub(crate) fn from_zygote() -> impl Strategy<Value = FromZygote> {
+    let exit = prop_oneof![any::<i32>().prop_map(Exit::Status), any::<i32>().prop_map(Exit::Signal)];
+    prop_oneof![
+        (text(), vec(text(), 0..4), any::<u32>())
+            .prop_map(|(runtime, reduced, filters)| FromZygote::Prepared { runtime, reduced, filters }),
+        text().prop_map(|reason| FromZygote::Refused { reason }),
+        text().prop_map(|reason| FromZygote::ForkFailed { reason }),
+        any::<i32>().prop_map(|pid| FromZygote::Forked { pid }),
+        (any::<i32>(), exit).prop_map(|(pid, exit)| FromZygote::Exited { pid, exit }),
+    ]
+}

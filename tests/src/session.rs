@@ -1,0 +1,205 @@
+//! An AI client: the rmcp library, connected to `lockhouse serve` over standard input and output.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use rmcp::handler::client::ClientHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
+    Implementation, ProtocolVersion, Tool,
+};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt, Peer, RunningService, ServiceError};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{RoleClient, model};
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::process::Child;
+use tokio::task::JoinHandle;
+
+const HANGS_AFTER: Duration = Duration::from_secs(60);
+/// A server that is asked to end has no reason to take longer, whatever its programs wait for.
+const ENDS_WITHIN: Duration = Duration::from_secs(20);
+const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+struct Client;
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(ClientCapabilities::default(), Implementation::new("lockhouse-tests", "0"))
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+}
+
+/// A connected AI client.
+pub struct Session {
+    service: RunningService<RoleClient, Client>,
+    child: Child,
+    stderr: JoinHandle<String>,
+}
+
+/// A server that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Exit status; `None` if a signal ended it.
+    pub status: Option<i32>,
+    /// Standard error, all of it.
+    pub stderr: String,
+}
+
+impl Session {
+    /// The lifecycle of today: `server/discover`.
+    #[must_use]
+    pub fn latest() -> ClientLifecycleMode {
+        ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
+    }
+
+    /// Starts the command and connects to it.
+    ///
+    /// # Panics
+    /// If that fails or hangs.
+    pub async fn connect(command: Command, lifecycle: ClientLifecycleMode) -> Self {
+        let mut command = tokio::process::Command::from(command);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().expect("the program starts");
+        let (stdout, stdin) = (child.stdout.take().expect("stdout"), child.stdin.take().expect("stdin"));
+        let mut errors = child.stderr.take().expect("stderr");
+        let stderr = tokio::spawn(async move {
+            let mut text = Vec::new();
+            let _ = errors.read_to_end(&mut text).await;
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(LINE_BYTES_MAX);
+        let connecting = in_time("the handshake", Client.serve_with_lifecycle(transport, lifecycle)).await;
+        match connecting {
+            Ok(service) => Self { service, child, stderr },
+            Err(error) => {
+                drop(child);
+                panic!("no connection: {error}; {}", stderr.await.unwrap_or_default());
+            }
+        }
+    }
+
+    /// The process of the server.
+    ///
+    /// # Panics
+    /// If it has ended.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id().expect("a process that has not ended")
+    }
+
+    /// For calls that the test itself shapes.
+    #[must_use]
+    pub fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    /// What the server said of itself in the handshake.
+    ///
+    /// # Panics
+    /// If it said nothing.
+    #[must_use]
+    pub fn server(&self) -> (String, Option<String>) {
+        let server = self.service.peer_info().expect("what the server said");
+        (server.protocol_version.to_string(), server.instructions.clone())
+    }
+
+    /// The tools, as the AI client gets them.
+    ///
+    /// # Panics
+    /// If they cannot be listed.
+    pub async fn tools(&self) -> Vec<Tool> {
+        in_time("tools/list", self.service.peer().list_all_tools()).await.expect("the tools")
+    }
+
+    /// Calls a tool of Lockhouse.
+    ///
+    /// # Errors
+    /// A protocol error, or the end of the connection.
+    pub async fn call(&self, tool: &str, arguments: Value) -> Result<CallToolResult, ServiceError> {
+        call(self.service.peer(), tool, arguments).await
+    }
+
+    /// The answer to a program.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn run_code(&self, language: &str, code: &str) -> Value {
+        let arguments = json!({"language": language, "code": code});
+        structured(self.call("run_code", arguments).await)
+    }
+
+    /// The answer to a program, while the test goes on.
+    #[must_use]
+    pub fn start_code(&self, language: &str, code: &str) -> JoinHandle<Result<CallToolResult, ServiceError>> {
+        let (peer, arguments) = (self.service.peer().clone(), json!({"language": language, "code": code}));
+        tokio::spawn(async move { call(&peer, "run_code", arguments).await })
+    }
+
+    /// What `search_tools` finds.
+    ///
+    /// # Panics
+    /// If there is no answer.
+    pub async fn search_tools(&self, query: &str) -> Value {
+        structured(self.call("search_tools", json!({"query": query})).await)
+    }
+
+    /// Closes the connection, as an AI client does that ends, and waits for the server's end.
+    ///
+    /// # Panics
+    /// If it does not end.
+    pub async fn close(mut self) -> Ended {
+        self.service.close().await.expect("the connection closes");
+        self.ended().await
+    }
+
+    /// Asks the server to end, with the connection open, and waits for its end.
+    ///
+    /// # Panics
+    /// If it does not end.
+    pub async fn terminate(self) -> Ended {
+        nix::sys::signal::kill(Pid::from_raw(self.pid() as i32), Signal::SIGTERM).expect("a signal");
+        self.ended().await
+    }
+
+    /// Kills the server, which can then end nothing itself, and waits for its end.
+    ///
+    /// # Panics
+    /// If it does not end.
+    pub async fn kill(self) -> Ended {
+        crate::kill(self.pid());
+        self.ended().await
+    }
+
+    async fn ended(mut self) -> Ended {
+        let ending = async {
+            let status = self.child.wait().await.expect("a status").code();
+            Ended { status, stderr: self.stderr.await.expect("its text") }
+        };
+        tokio::time::timeout(ENDS_WITHIN, ending).await.expect("the server ends")
+    }
+}
+
+async fn call(peer: &Peer<RoleClient>, tool: &str, arguments: Value) -> Result<CallToolResult, ServiceError> {
+    let arguments: model::JsonObject = arguments.as_object().cloned().unwrap_or_default();
+    let parameters = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+    match in_time("tools/call", peer.call_tool_once(parameters)).await? {
+        CallToolResponse::Complete(result) => Ok(*Box::new(result)),
+        other => panic!("not a result: {other:?}"),
+    }
+}
+
+/// The structured content of a result.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn structured(result: Result<CallToolResult, ServiceError>) -> Value {
+    result.expect("a result").structured_content.expect("structured content")
+}
+
+async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(HANGS_AFTER, future).await.unwrap_or_else(|_| panic!("hung: {what}"))
+}

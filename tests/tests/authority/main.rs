@@ -1,0 +1,16 @@
+//! Who may call what: the policy, its words, and the audit log.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+
+mod audit;
+mod denials;
+mod policy_command;
+mod tools_command;
+
+/// Permits three tools, and forbids one that the server offers.
+const POLICY: &str = "\
+version = 1
+
+[servers.fixture]
+allow = [\"add\", \"count\", \"te*\"]
+deny = [\"delete_*\"]
+";

@@ -1,0 +1,8 @@
+//! `lockhouse run`, as a person and a script meet it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+
+mod answers;
+mod errors;
+mod input;
+mod limits;
+mod unusable;
