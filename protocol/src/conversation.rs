@@ -11,6 +11,9 @@ use crate::id::CallId;
 use crate::profile::ConversationLimits;
 use crate::worker::{FromWorker, Outcome, Request, Stream};
 
+/// Questions about servers and tools that one execution may ask, besides its calls.
+pub const LOOKUPS_MAX: u32 = 1_000;
+
 /// What the supervisor does about a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -33,6 +36,8 @@ pub enum Action {
 pub enum ExceededLimit {
     /// [`ConversationLimits::calls`].
     Calls,
+    /// [`LOOKUPS_MAX`].
+    Lookups,
     /// [`ConversationLimits::output_bytes`].
     Output,
 }
@@ -83,6 +88,7 @@ pub struct Conversation {
     last_call: CallId,
     under_way: HashSet<CallId>,
     calls: u32,
+    lookups: u32,
     output_bytes: u64,
 }
 
@@ -96,6 +102,7 @@ impl Conversation {
             last_call: CallId(0),
             under_way: HashSet::new(),
             calls: 0,
+            lookups: 0,
             output_bytes: 0,
         }
     }
@@ -157,9 +164,13 @@ impl Conversation {
         if self.under_way.len() >= self.limits.parallel_calls as usize {
             return Err(Violation::TooManyUnderWay(self.limits.parallel_calls));
         }
-        self.calls += 1;
-        if self.calls > self.limits.calls {
-            return Ok(self.stop(ExceededLimit::Calls));
+        let (count, max, limit) = match request {
+            Request::Call { .. } => (&mut self.calls, self.limits.calls, ExceededLimit::Calls),
+            _ => (&mut self.lookups, LOOKUPS_MAX, ExceededLimit::Lookups),
+        };
+        *count += 1;
+        if *count > max {
+            return Ok(self.stop(limit));
         }
         self.last_call = call;
         self.under_way.insert(call);

@@ -18,7 +18,7 @@ pub mod profile;
 pub mod worker;
 pub mod zygote;
 
-pub use conversation::{Action, Conversation, ExceededLimit, Violation};
+pub use conversation::{Action, Conversation, ExceededLimit, LOOKUPS_MAX, Violation};
 pub use frame::{FrameDecoder, FrameError};
 pub use id::{CallId, ExecutionId, InvalidName, ServerName, ToolName};
 pub use profile::{ConversationLimits, SandboxProfile};

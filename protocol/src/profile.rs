@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What one conversation with a worker may amount to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationLimits {
-    /// Requests per execution: tool calls, and questions about tools.
+    /// Tool calls per execution.
     pub calls: u32,
     /// Requests that may await their reply at one time. The engine queues above it; more is a violation.
     pub parallel_calls: u32,

@@ -302,7 +302,7 @@ enum Event {
     Ready,
     Ran,
     Printed(usize),
-    Asked(u32),
+    Asked { id: u32, counted: bool },
     Replied(u32),
     Over,
 }
@@ -317,7 +317,7 @@ impl History {
     }
 
     fn ids(&self) -> impl Iterator<Item = u32> {
-        self.0.iter().filter_map(|event| if let Event::Asked(id) = event { Some(*id) } else { None })
+        self.0.iter().filter_map(|event| if let Event::Asked { id, .. } = event { Some(*id) } else { None })
     }
 
     fn awaits_reply(&self, id: u32) -> bool {
@@ -329,7 +329,7 @@ impl History {
     }
 
     fn calls(&self) -> usize {
-        self.0.iter().filter(|event| matches!(event, Event::Asked(_))).count()
+        self.0.iter().filter(|event| matches!(event, Event::Asked { counted: true, .. })).count()
     }
 
     fn printed(&self) -> usize {
@@ -348,17 +348,18 @@ impl History {
                 }
                 Verdict::Then(Event::Printed(text.len()))
             }
-            FromWorker::Request { call: CallId(id), .. } if self.is_running() => {
+            FromWorker::Request { call: CallId(id), request } if self.is_running() => {
+                let counted = matches!(request, Request::Call { .. });
                 if *id == 0 || self.ids().any(|before| before >= *id) {
                     return Verdict::Violation(Violation::ReusedCallId(CallId(*id)));
                 }
                 if self.ids().filter(|id| self.awaits_reply(*id)).count() == limits.parallel_calls as usize {
                     return Verdict::Violation(Violation::TooManyUnderWay(limits.parallel_calls));
                 }
-                if self.calls() == limits.calls as usize {
+                if counted && self.calls() == limits.calls as usize {
                     return Verdict::Stop(ExceededLimit::Calls);
                 }
-                Verdict::Then(Event::Asked(*id))
+                Verdict::Then(Event::Asked { id: *id, counted })
             }
             FromWorker::Done(_) if self.is_running() => Verdict::Then(Event::Over),
             _ => Verdict::OutOfPhase,

@@ -35,6 +35,9 @@ pub(crate) struct Tool {
     /// In the schema's order, the required ones first.
     pub(crate) parameters: Vec<String>,
     pub(crate) required: usize,
+    /// Whether it takes nothing but `parameters`. JSON Schema permits more unless it is told not to; what servers mean by
+    /// a list of properties is that it is the whole list.
+    pub(crate) closed: bool,
     /// Whether the server says that the tool changes nothing.
     pub(crate) read_only: bool,
     pub(crate) python: String,
@@ -51,8 +54,18 @@ impl Tool {
         let description: String = words.chars().take(DESCRIPTION_CHARS_MAX).collect();
         let schema = raw.get("inputSchema").unwrap_or(&Value::Null);
         let (parameters, required) = parameters(schema);
+        let closed = match schema.get("additionalProperties") {
+            None => schema.get("properties").is_some_and(Value::is_object),
+            Some(more) => *more == Value::Bool(false),
+        };
         let identifier = identifier(name.as_str());
-        let shape = signature::Shape { identifier: &identifier, parameters: &parameters, required, schema };
+        let shape = signature::Shape {
+            identifier: &identifier,
+            parameters: &parameters,
+            required,
+            schema,
+            output: raw.get("outputSchema"),
+        };
         Some(Self {
             python: shape.python(),
             typescript: shape.typescript(),
@@ -65,6 +78,7 @@ impl Tool {
             definition: text.into(),
             parameters,
             required,
+            closed,
         })
     }
 

@@ -9,7 +9,10 @@ use tokio::process::ChildStderr;
 use tokio::sync::Notify;
 
 const LINES_KEPT: usize = 5;
-const LINE_BYTES_MAX: usize = 400;
+const LINE_CHARS_MAX: usize = 400;
+
+/// Bytes of a line that are read: what is edited out of it can have as many as a variable of the environment.
+const LINE_BYTES_MAX: usize = 128 * 1024 + 4 * LINE_CHARS_MAX;
 
 /// How long the last lines of a process that has ended may take to be read.
 const END_TIMEOUT: Duration = Duration::from_millis(200);
@@ -24,6 +27,16 @@ pub(crate) struct LastLines {
 impl LastLines {
     /// Reads until the child closes it. Long lines are cut: a child may write what it likes for as long as it likes.
     pub(crate) fn follow(&self, child: String, stderr: ChildStderr) {
+        self.follow_edited(child, stderr, str::to_owned);
+    }
+
+    /// The same; each line goes through `edit` before anything else is done with it.
+    pub(crate) fn follow_edited(
+        &self,
+        child: String,
+        stderr: ChildStderr,
+        edit: impl Fn(&str) -> String + Send + 'static,
+    ) {
         let lines = self.clone();
         tokio::spawn(async move {
             let mut stderr = BufReader::new(stderr);
@@ -31,19 +44,22 @@ impl LastLines {
             while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
                 for &byte in &buffer[..count] {
                     match byte {
-                        b'\n' => lines.push(&child, &std::mem::take(&mut line)),
+                        b'\n' => {
+                            lines.push(&child, &edit(&String::from_utf8_lossy(&line)));
+                            line.clear();
+                        }
                         _ if line.len() < LINE_BYTES_MAX => line.push(byte),
                         _ => {}
                     }
                 }
             }
-            lines.push(&child, &line);
+            lines.push(&child, &edit(&String::from_utf8_lossy(&line)));
             lines.ended.notify_one();
         });
     }
 
-    fn push(&self, child: &str, line: &[u8]) {
-        let line: String = String::from_utf8_lossy(line).chars().filter(|c| !c.is_control()).collect();
+    fn push(&self, child: &str, line: &str) {
+        let line: String = line.chars().filter(|c| !c.is_control()).take(LINE_CHARS_MAX).collect();
         if line.trim().is_empty() {
             return;
         }

@@ -13,8 +13,8 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use lockhouse_protocol::{
-    Action, CallId, ConversationLimits, ExceededLimit, ExecutionId, Exit, FromWorker, Job, Outcome, Reply,
-    Request, ServerName, Stream, ToWorker, ToolName, frame,
+    Action, CallId, ConversationLimits, ExceededLimit, ExecutionId, Exit, FromWorker, Job, LOOKUPS_MAX,
+    Outcome, Reply, Request, ServerName, Stream, ToWorker, ToolName, frame,
 };
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -232,6 +232,7 @@ impl Run<'_> {
         let limits = &self.limits.conversation;
         let reached = match limit {
             ExceededLimit::Calls => format!("tool call limit of {} reached", limits.calls),
+            ExceededLimit::Lookups => format!("limit of {LOOKUPS_MAX} questions about tools reached"),
             ExceededLimit::Output => format!("output limit of {} KiB reached", limits.output_bytes / 1024),
         };
         Ending::Limit(reached, None)

@@ -1,15 +1,16 @@
 //! The one way from a worker's request to an upstream server, and the one caller of the policy's decision.
 
+mod arguments;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_policies::{Decision, PermittedCall, Policy};
 use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode, Reply, Request, ServerName, ToolName};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::audit::{Audit, Subject};
 use crate::catalog::{self, Tool};
-use crate::json;
 use crate::upstream::{Connection, Offer, State, Upstreams};
 
 /// How long a search waits for servers that are starting.
@@ -18,9 +19,6 @@ const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
 const MESSAGE_CHARS_MAX: usize = 4_000;
 /// Tools that one search gives at most.
 const FOUND_MAX: usize = 50;
-
-/// Values in the arguments of one call. Each costs far more here than the two bytes that it takes to send.
-const ARGUMENT_NODES_MAX: usize = 50_000;
 
 /// Policy, audit log and upstream servers, together.
 #[derive(Debug)]
@@ -176,12 +174,12 @@ impl Gate {
         };
         let connection = self.connection(from, server).map_err(failed)?;
         let subject = Subject { execution: from.execution, call, server, tool };
-        let permitted = self.decide(subject).map_err(failed)?;
+        let permitted = self.decide(subject, connection).map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
         let definition = offer.tool(tool).ok_or_else(|| failed(self.unknown_tool(server, tool, &offer)))?;
         let may_change = !definition.read_only;
         let argument_bytes = arguments.len();
-        let arguments = named(definition, arguments).map_err(failed)?;
+        let arguments = arguments::named(definition, arguments).map_err(failed)?;
         self.audit.call(subject, permitted.rule(), argument_bytes).map_err(|error| {
             tracing::error!("{error}");
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
@@ -191,7 +189,7 @@ impl Gate {
     }
 
     /// The decision, with its record when it is no.
-    fn decide(&self, subject: Subject<'_>) -> Result<PermittedCall, Failure> {
+    fn decide(&self, subject: Subject<'_>, connection: &Connection) -> Result<PermittedCall, Failure> {
         match self.policy.decide(subject.server, subject.tool) {
             Decision::Allow(permitted) => Ok(permitted),
             Decision::Deny(denial) => {
@@ -203,9 +201,17 @@ impl Gate {
                     true => reason,
                     false => format!("{reason}; {}", denial.hint),
                 };
-                Err(failure(FailureCode::Denied, message))
+                Err(self
+                    .misnamed(subject.server, subject.tool, connection)
+                    .unwrap_or(failure(FailureCode::Denied, message)))
             }
         }
+    }
+
+    /// A name that the server does not have is a slip, and no matter for whoever writes the policy.
+    fn misnamed(&self, server: &ServerName, tool: &ToolName, connection: &Connection) -> Option<Failure> {
+        let State::Connected(offer) = connection.state() else { return None };
+        offer.tool(tool).is_none().then(|| self.unknown_tool(server, tool, &offer))
     }
 
     fn connection(&self, from: &Requester, server: &ServerName) -> Result<&Connection, Failure> {
@@ -222,12 +228,12 @@ impl Gate {
     }
 
     fn unknown_tool(&self, server: &ServerName, tool: &ToolName, offer: &Offer) -> Failure {
-        let permitted = offer.tools.iter().filter(|other| self.policy.permits(server, &other.name));
-        let names: Vec<&str> = permitted.take(30).map(|other| other.name.as_str()).collect();
-        failure(
-            FailureCode::UnknownTool,
-            format!("server {server} has no tool {tool}; permitted are: {}", names.join(", ")),
-        )
+        let permitted: Vec<&str> = self.permitted(server, offer).map(|other| other.name.as_str()).collect();
+        let meant = match arguments::nearest(tool.as_str(), permitted.iter().copied()) {
+            Some(name) => format!("did you mean {name}?"),
+            None => format!("permitted are: {}", permitted[..permitted.len().min(30)].join(", ")),
+        };
+        failure(FailureCode::UnknownTool, format!("server {server} has no tool {tool}; {meant}"))
     }
 
     /// Every tool of every connected server, and whether the policy permits it. For people, never for code.
@@ -283,7 +289,7 @@ impl Gate {
         let connection = self.connection(from, server).map_err(named)?;
         // Whether a denied tool exists is none of the code's business.
         if let Some(denial) = self.denial(server, tool) {
-            return Err(named(denial));
+            return Err(named(self.misnamed(server, tool, connection).unwrap_or(denial)));
         }
         let offer = connection.offer().await?;
         let definition = offer.tool(tool).ok_or_else(|| named(self.unknown_tool(server, tool, &offer)))?;
@@ -334,29 +340,4 @@ fn cut(message: &str) -> String {
 
 fn failure(code: FailureCode, message: String) -> Failure {
     Failure { code, message, server: None, tool: None, retryable: false }
-}
-
-/// Arguments by name. An array is in the order of the tool's parameters.
-fn named(tool: &Tool, arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
-    let invalid = |message: String| failure(FailureCode::InvalidArguments, message);
-    let count = tool.parameters.len();
-    if json::nodes(arguments).is_some_and(|nodes| nodes > ARGUMENT_NODES_MAX) {
-        return Err(invalid(format!("the arguments have more than {ARGUMENT_NODES_MAX} values")));
-    }
-    match serde_json::from_slice(arguments) {
-        Ok(Value::Object(named)) => Ok(named),
-        Ok(Value::Array(values)) if values.len() <= count => {
-            Ok(tool.parameters.iter().cloned().zip(values).collect())
-        }
-        Ok(Value::Array(values)) => Err(invalid(format!(
-            "{} arguments were given, {} takes {count}: {}",
-            values.len(),
-            tool.name,
-            tool.python
-        ))),
-        Ok(_) => {
-            Err(invalid("the arguments must be an object, or an array in the order of the parameters".into()))
-        }
-        Err(error) => Err(invalid(format!("the arguments are not JSON: {error}"))),
-    }
 }

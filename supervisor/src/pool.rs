@@ -255,6 +255,8 @@ impl Keeper {
     /// Hands out what is there and asks for what is missing.
     fn balance(&mut self) {
         self.waiting.retain(|waiting| !waiting.is_closed());
+        // An idle worker can be killed by anyone who may.
+        self.idle.retain(|worker| worker.process.is_alive());
         while self.running < self.settings.running_max
             && !self.waiting.is_empty()
             && let Some(worker) = self.idle.pop()

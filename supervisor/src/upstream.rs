@@ -3,7 +3,13 @@
 //! A call needs a [`PermittedCall`], which only the policy's decision makes: there is no other way in.
 
 mod connection;
+mod fault;
+mod link;
+mod listing;
+mod process;
+mod request;
 mod result;
+mod secrets;
 mod transport;
 
 use std::collections::BTreeMap;
@@ -15,7 +21,7 @@ use lockhouse_protocol::ServerName;
 pub(crate) use connection::{Connection, Offer, State};
 
 /// How one stdio upstream server is started.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ServerCommand {
     pub(crate) program: String,
     pub(crate) arguments: Vec<String>,

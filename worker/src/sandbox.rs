@@ -34,6 +34,17 @@ pub enum SandboxError {
         "Landlock is not available: it needs Linux 5.13 or later with `landlock` in the `lsm=` boot parameter ({0})"
     )]
     Landlock(String),
+    /// Root of a container that knows only some users.
+    #[error(
+        "cannot become user {id}, whom workers get when Lockhouse runs as root: {source}; start Lockhouse as an ordinary \
+         user, or set unprivileged_id under [pool] to one that exists here"
+    )]
+    Unprivileged {
+        /// The configured user.
+        id: u32,
+        /// The system's answer.
+        source: std::io::Error,
+    },
     /// The filters do not compile.
     #[error("the seccomp filters: {0}")]
     Filters(String),

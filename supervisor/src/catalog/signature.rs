@@ -6,6 +6,7 @@ const DEPTH_MAX: usize = 3;
 const PARAMETERS_MAX: usize = 40;
 const ENUM_MAX: usize = 12;
 const TYPE_CHARS_MAX: usize = 240;
+const RETURNS_CHARS_MAX: usize = 400;
 
 /// What a signature is made from.
 pub(super) struct Shape<'a> {
@@ -13,6 +14,7 @@ pub(super) struct Shape<'a> {
     pub(super) parameters: &'a [String],
     pub(super) required: usize,
     pub(super) schema: &'a Value,
+    pub(super) output: Option<&'a Value>,
 }
 
 #[derive(Clone, Copy)]
@@ -30,7 +32,8 @@ impl Shape<'_> {
                 (false, Some(default)) => format!("{name}: {kind} = {}", python_literal(default)),
                 (false, None) => format!("{name}: {kind} = ..."),
             });
-        format!("{}({parameters})", self.identifier)
+        let returns = self.returns(Language::Python).map(|kind| format!(" -> {kind}")).unwrap_or_default();
+        format!("{}({parameters}){returns}", self.identifier)
     }
 
     /// `list_issues({ owner: string, repo: string, state?: string })`
@@ -39,10 +42,17 @@ impl Shape<'_> {
             let optional = if required { "" } else { "?" };
             format!("{name}{optional}: {kind}")
         });
-        match parameters.is_empty() {
-            true => format!("{}()", self.identifier),
-            false => format!("{}({{ {parameters} }})", self.identifier),
-        }
+        let parameters = if parameters.is_empty() { parameters } else { format!("{{ {parameters} }}") };
+        let returns =
+            self.returns(Language::TypeScript).map(|kind| format!(": Promise<{kind}>")).unwrap_or_default();
+        format!("{}({parameters}){returns}", self.identifier)
+    }
+
+    /// What a call gives, where the server says so.
+    fn returns(&self, language: Language) -> Option<String> {
+        let schema = self.output?;
+        let kind = language.object(schema, schema, 0);
+        Some(kind.chars().filter(|c| !c.is_control()).take(RETURNS_CHARS_MAX).collect())
     }
 
     fn each(&self, language: Language, write: impl Fn(&str, &str, bool, Option<&Value>) -> String) -> String {
@@ -126,11 +136,12 @@ impl Language {
     }
 
     fn object(self, schema: &Value, root: &Value, depth: usize) -> String {
+        let plain = if matches!(self, Self::Python) { "dict" } else { "object" };
         let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-            return "object".into();
+            return plain.into();
         };
         if depth >= DEPTH_MAX || properties.len() > ENUM_MAX {
-            return "object".into();
+            return plain.into();
         }
         let required = schema.get("required").and_then(Value::as_array);
         let field = |(name, schema): (&String, &Value)| {

@@ -3,6 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::execution::{Answer, parsed};
+use crate::gate::CallRecord;
+
+/// More calls than these are grouped.
+const CALLS_SHOWN_MAX: usize = 20;
+const GROUPS_MAX: usize = 40;
 
 /// The answer with value, stdout and stderr of at most `limit` bytes each.
 pub(super) fn shorten(answer: &Answer, limit: usize) -> Value {
@@ -26,11 +31,41 @@ pub(super) fn shorten(answer: &Answer, limit: usize) -> Value {
             json[part] = shown;
         }
     }
+    if answer.calls.len() > CALLS_SHOWN_MAX {
+        json["calls"] = grouped(&answer.calls);
+        truncated["calls"] = json!({"count": answer.calls.len(), "shown": "grouped by tool and outcome"});
+    }
     if truncated.as_object().is_some_and(|parts| !parts.is_empty()) {
         truncated["hint"] = "return or print less: filter, aggregate or slice in the code".into();
         json["truncated"] = truncated;
     }
     json
+}
+
+/// One row for the calls that differ in nothing that a model would act on.
+fn grouped(calls: &[CallRecord]) -> Value {
+    let mut groups: Vec<(&CallRecord, usize, f64, usize)> = Vec::new();
+    for call in calls {
+        let alike = |other: &CallRecord| {
+            (&other.server, &other.tool, other.outcome, other.changes)
+                == (&call.server, &call.tool, call.outcome, call.changes)
+        };
+        let room = groups.len() < GROUPS_MAX;
+        match groups.iter_mut().find(|(other, ..)| alike(other)) {
+            Some((_, count, ms, bytes)) => {
+                (*count, *ms, *bytes) = (*count + 1, *ms + call.ms, *bytes + call.bytes)
+            }
+            None if room => groups.push((call, 1, call.ms, call.bytes)),
+            None => {}
+        }
+    }
+    let row = |(call, count, ms, bytes): (&CallRecord, usize, f64, usize)| {
+        json!({
+            "server": call.server, "tool": call.tool, "outcome": call.outcome, "changes": call.changes,
+            "count": count, "ms": (ms * 1000.0).round() / 1000.0, "bytes": bytes,
+        })
+    };
+    groups.into_iter().map(row).collect()
 }
 
 /// As many of the entries, in their order, as fit.

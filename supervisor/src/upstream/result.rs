@@ -37,7 +37,7 @@ pub(super) fn envelope(result: &str) -> Result<Vec<u8>, (FailureCode, String)> {
     let outline: Outline<'_> =
         serde_json::from_str(result).map_err(|_| failed("the server's result is not one that MCP knows"))?;
     if outline.is_error == Some(true) {
-        return Err((FailureCode::ToolFailed, error_text(outline.content)));
+        return Err(failure_of(error_text(outline.content)));
     }
     if outline.result_type.is_some_and(|kind| kind.get() == "\"input_required\"") {
         return Err(failed("the tool asks for more input from a person, which a program cannot give"));
@@ -53,6 +53,16 @@ pub(super) fn envelope(result: &str) -> Result<Vec<u8>, (FailureCode, String)> {
         return Ok(wrapped("text", text.get()));
     }
     Ok(wrapped("content", content))
+}
+
+/// The TypeScript SDK reports arguments that do not fit its schema as a failed tool, with the code in the text.
+fn failure_of(text: String) -> (FailureCode, String) {
+    let code = if text.starts_with("MCP error -32602") {
+        FailureCode::InvalidArguments
+    } else {
+        FailureCode::ToolFailed
+    };
+    (code, text)
 }
 
 fn wrapped(name: &str, json: &str) -> Vec<u8> {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{CustomResult, ErrorData, RequestId, ServerResult};
@@ -16,6 +17,8 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::Mutex;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 /// What is kept of a line over the limit, at each end: enough to find whose answer it is.
 const KEEP_BYTES: usize = 256;
@@ -23,7 +26,7 @@ const KEEP_BYTES: usize = 256;
 /// Marks an error as ours, so that the caller can tell it from the upstream's own.
 pub(super) const TOO_LARGE: &str = "lockhouse: result too large";
 
-const NOT_JSON: &str = "the server's answer is not valid JSON, or is nested too deeply";
+pub(super) const NOT_JSON: &str = "the server's answer is not valid JSON, or is nested too deeply";
 
 /// Bytes of a message that is parsed in full: a request or notification of the server, or a result of the handshake.
 const TYPED_BYTES_MAX: usize = 1024 * 1024;
@@ -35,6 +38,15 @@ const UNWRITTEN_MAX: usize = 512;
 /// Whether results pass on raw: off during the handshake, whose results rmcp needs typed.
 pub(super) type RawResults = Arc<AtomicBool>;
 
+/// What one line may take.
+#[derive(Clone, Copy)]
+pub(super) struct Lines {
+    /// Of one line that is read.
+    pub(super) bytes_max: usize,
+    /// Until one line is written. After it the connection is dead: half a line cannot be taken back.
+    pub(super) write_timeout: Duration,
+}
+
 /// A child's standard streams.
 pub(super) struct LineTransport {
     read: BufReader<ChildStdout>,
@@ -42,7 +54,8 @@ pub(super) struct LineTransport {
     line: Vec<u8>,
     tail: Vec<u8>,
     over_limit: bool,
-    line_bytes_max: usize,
+    lines: Lines,
+    stalled: CancellationToken,
     write: Arc<Mutex<Option<ChildStdin>>>,
     unwritten: Arc<AtomicUsize>,
     raw: RawResults,
@@ -50,27 +63,28 @@ pub(super) struct LineTransport {
 
 impl LineTransport {
     /// Takes the streams over.
-    pub(super) fn new(
-        stdout: ChildStdout,
-        stdin: ChildStdin,
-        line_bytes_max: usize,
-        raw: RawResults,
-    ) -> Self {
+    pub(super) fn new(stdout: ChildStdout, stdin: ChildStdin, lines: Lines, raw: RawResults) -> Self {
         Self {
             read: BufReader::with_capacity(64 * 1024, stdout),
             line: Vec::new(),
             tail: Vec::new(),
             over_limit: false,
-            line_bytes_max,
+            lines,
+            stalled: CancellationToken::new(),
             write: Arc::new(Mutex::new(Some(stdin))),
             unwritten: Arc::default(),
             raw,
         }
     }
 
+    /// Cancelled when a line could not be written in time; nothing is written from then on.
+    pub(super) fn stalled(&self) -> CancellationToken {
+        self.stalled.clone()
+    }
+
     /// Adds a piece of the current line, keeping only its ends once it is too long.
     fn keep(&mut self, piece: &[u8]) {
-        if !self.over_limit && self.line.len() + piece.len() > self.line_bytes_max {
+        if !self.over_limit && self.line.len() + piece.len() > self.lines.bytes_max {
             self.over_limit = true;
             let room = KEEP_BYTES.saturating_sub(self.line.len()).min(piece.len());
             self.line.extend_from_slice(&piece[..room]);
@@ -138,14 +152,22 @@ impl Transport<RoleClient> for LineTransport {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let write = self.write.clone();
         let unwritten = Unwritten::new(&self.unwritten);
+        let (stalled, write_timeout) = (self.stalled.clone(), self.lines.write_timeout);
         async move {
             let _unwritten = unwritten;
             let mut line = serde_json::to_vec(&item)?;
             line.push(b'\n');
             let mut write = write.lock().await;
             let stdin = write.as_mut().ok_or(std::io::ErrorKind::NotConnected)?;
-            stdin.write_all(&line).await?;
-            stdin.flush().await
+            let written = async {
+                stdin.write_all(&line).await?;
+                stdin.flush().await
+            };
+            timeout(write_timeout, written).await.unwrap_or_else(|_| {
+                write.take();
+                stalled.cancel();
+                Err(std::io::ErrorKind::TimedOut.into())
+            })
         }
     }
 
@@ -201,4 +223,33 @@ fn id_in(piece: &[u8]) -> Option<RequestId> {
     let rest = text[at + "\"id\":".len()..].trim_start();
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok().map(RequestId::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use rmcp::model::{ClientRequest, JsonRpcMessage, PingRequest};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_reads_nothing_stalls_the_connection_once_and_for_all() {
+        let mut sleep = tokio::process::Command::new("sleep");
+        sleep.arg("7777").stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = sleep.spawn().expect("sleep");
+        let (stdout, stdin) = (child.stdout.take().expect("a pipe"), child.stdin.take().expect("a pipe"));
+        let lines = Lines { bytes_max: 1024, write_timeout: Duration::from_millis(300) };
+        let mut transport = LineTransport::new(stdout, stdin, lines, RawResults::default());
+        let ping = |id: &str| {
+            let request = ClientRequest::PingRequest(PingRequest::default());
+            JsonRpcMessage::request(request, RequestId::String(id.into()))
+        };
+        assert!(transport.send(ping("small")).await.is_ok());
+        let (large, next) = (transport.send(ping(&"x".repeat(1 << 20))), transport.send(ping("next")));
+        let (large, next) = tokio::join!(large, next);
+        assert_eq!(large.expect_err("a full pipe").kind(), std::io::ErrorKind::TimedOut);
+        assert_eq!(next.expect_err("a closed pipe").kind(), std::io::ErrorKind::NotConnected);
+        assert!(transport.stalled().is_cancelled());
+    }
 }

@@ -120,6 +120,22 @@ async fn zygotes_that_are_killed_while_nothing_runs_are_replaced() {
 }
 
 #[tokio::test]
+async fn a_zygote_that_stops_answering_leaves_no_program_without_an_answer() {
+    use nix::sys::signal::{Signal, kill};
+    let lockhouse = Lockhouse::new().config("[pool]\nidle = 1\n[limits]\ntimeout_seconds = 1\n");
+    let session = lockhouse.serve().await;
+    works(&session).await;
+    for zygote in zygotes(&session) {
+        kill(nix::unistd::Pid::from_raw(zygote.pid as i32), Signal::SIGSTOP).unwrap();
+    }
+    for _ in 0..4 {
+        let answer = session.run_code("python", "1 + 1").await;
+        let told = answer["value"] == 2 || answer["error"]["message"].is_string();
+        assert!(told, "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn an_upstream_that_is_killed_in_mid_call_is_told_and_comes_back() {
     let rows = [
         (

@@ -19,6 +19,7 @@ from lockhouse_values import to_json
 _RESULT = "<result>"  # No name that code could write.
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _RESERVE_BYTES = 2 * 1024 * 1024
+_THREAD_STACK_BYTES = 1024 * 1024
 _TRIVIAL = """
 import json, asyncio
 from mcp_tools import ToolError
@@ -46,6 +47,8 @@ class _Execution:
 def preload(extra):
     """In the zygote: loads everything; gives interpreter and version. ImportError if one of `extra` is missing."""
     lockhouse_preload.preload(extra)
+    # Stacks of 8 MiB, which are common, would use up a worker's memory limit with some thirty threads.
+    threading.stack_size(_THREAD_STACK_BYTES)
     errors.hide_own_frames()
     lockhouse_sealed.seal()
     threading.excepthook = _thread_failed

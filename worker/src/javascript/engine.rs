@@ -82,6 +82,7 @@ impl Interpreter {
         let outcome = self.execution(None).run(&job);
         debug_assert!(matches!(outcome, Outcome::Value(Some(_))), "{outcome:?}");
         self.rejections.borrow_mut().clear();
+        self.realm.link.timers.take();
     }
 
     fn execution(&self, host: Option<&'static dyn ToolHost>) -> Execution<'_> {

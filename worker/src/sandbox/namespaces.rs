@@ -34,7 +34,7 @@ pub(super) fn enter(unprivileged_id: Option<u32>) -> Result<Entered, SandboxErro
     // Afterwards there is no right to it.
     capabilities::drop_bounding();
     if let (true, Some(id)) = (is_root, unprivileged_id) {
-        become_unprivileged(id).map_err(SandboxError::errno("become an unprivileged user"))?;
+        become_unprivileged(id).map_err(|errno| SandboxError::Unprivileged { id, source: errno.into() })?;
     }
     let reduced = refused.map(|reason| format!("no namespaces ({reason})"));
     Ok(Entered { user: !is_root && reduced.is_none(), reduced })

@@ -1,0 +1,124 @@
+//! A server's process and the group that it leads.
+
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+use super::ServerCommand;
+
+/// What a server process inherits, besides what its configuration sets.
+const INHERITED: [&str; 9] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+/// How long a process gets to leave by itself, after the end of its input and again after SIGTERM.
+const LEAVE: Duration = Duration::from_millis(500);
+/// How often, and how many times, it is looked whether what was killed is gone.
+const REAP_EVERY: Duration = Duration::from_millis(20);
+const REAP_TRIES: usize = 50;
+
+/// However this is dropped, nothing of the group is left: wrappers such as `npx` and `sh -c` have children of their own.
+pub(super) struct ServerProcess {
+    /// `None` once it is dropped.
+    child: Option<Child>,
+    group: Option<Pid>,
+}
+
+impl ServerProcess {
+    pub(super) fn start(command: &ServerCommand) -> std::io::Result<Self> {
+        let mut process = Command::new(&command.program);
+        process.args(&command.arguments).env_clear();
+        let inherited = INHERITED.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
+        process.envs(inherited).envs(&command.environment);
+        if let Some(directory) = &command.directory {
+            process.current_dir(directory);
+        }
+        process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own: a terminal's Ctrl-C does not reach it before we do.
+        let child = process.process_group(0).kill_on_drop(true).spawn()?;
+        let group = child.id().map(|id| Pid::from_raw(id as i32));
+        Ok(Self { child: Some(child), group })
+    }
+
+    /// Its standard input, output and error, once.
+    pub(super) fn streams(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
+        let child = self.child.as_mut()?;
+        Some((child.stdin.take()?, child.stdout.take()?, child.stderr.take()?))
+    }
+
+    pub(super) async fn wait(&mut self) -> Option<ExitStatus> {
+        self.child.as_mut()?.wait().await.ok()
+    }
+
+    /// Ends it, which has lost its input: waits, then SIGTERM, then SIGKILL. How it ended, if it did so by itself.
+    pub(super) async fn end(mut self) -> Option<ExitStatus> {
+        if let Ok(status) = tokio::time::timeout(LEAVE, self.wait()).await {
+            return status;
+        }
+        self.signal(Signal::SIGTERM);
+        let _ = tokio::time::timeout(LEAVE, self.wait()).await;
+        self.signal(Signal::SIGKILL);
+        let _ = self.wait().await;
+        None
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            let _ = killpg(group, signal);
+        }
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        self.signal(Signal::SIGKILL);
+        if let (Some(child), Some(group), Ok(runtime)) =
+            (self.child.take(), self.group, tokio::runtime::Handle::try_current())
+        {
+            runtime.spawn(reap(child, group));
+        }
+    }
+}
+
+/// Takes the killed off the process table: what a server's children leave behind is ours, as their subreaper.
+async fn reap(mut leader: Child, group: Pid) {
+    let _ = leader.wait().await;
+    for _ in 0..REAP_TRIES {
+        match waitpid(Pid::from_raw(-group.as_raw()), Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => tokio::time::sleep(REAP_EVERY).await,
+            Ok(_) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncBufReadExt, BufReader};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_dropped_process_takes_its_children_along() {
+        let mut process = ServerProcess::start(&ServerCommand {
+            program: "sh".into(),
+            arguments: ["-c", "sleep 7777 & echo $!; wait"].map(str::to_owned).into(),
+            ..ServerCommand::default()
+        })
+        .expect("a shell");
+        let (_, stdout, _) = process.streams().expect("streams");
+        let line = BufReader::new(stdout).lines().next_line().await.expect("a line");
+        let child = Pid::from_raw(line.and_then(|line| line.parse().ok()).expect("a number"));
+        assert!(nix::sys::signal::kill(child, None).is_ok());
+        drop(process);
+        let gone = async {
+            // Without a subreaper its end is init's to notice: dead is enough.
+            let stat = || std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+            while !(stat().is_empty() || stat().contains(") Z ")) {
+                tokio::time::sleep(REAP_EVERY).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), gone).await.expect("its end");
+    }
+}

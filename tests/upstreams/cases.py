@@ -1,0 +1,156 @@
+"""What each program of cases/ must answer, how many calls it makes, and what it may not change."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from world import SHOWN, ZONES, World
+
+# What the AI client that keeps least shows of one result: an answer above it loses its middle.
+ANSWER_BYTES_MAX = 12_500
+
+
+@dataclass
+class Run:
+    """One program in one language over one era of the protocol, and what came back."""
+
+    world: World
+    era: str
+    language: str
+    answer: dict
+    # What the upstream server `everything` says when it is asked without Lockhouse between.
+    direct: dict
+    source: str
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.language}-"
+
+
+@dataclass
+class Case:
+    name: str
+    calls: int | Callable[[str], int]
+    value: Callable[[Run], Any] | None = None
+    kept_out_min: int = 0
+    status: str = "ok"
+    # Further demands, each a sentence that is true of a good run.
+    demands: list[Callable[[Run], list[str]]] = field(default_factory=list)
+
+    def faults(self, run: Run) -> list[str]:
+        answer, stats = run.answer, run.answer.get("stats", {})
+        found = []
+        if answer["status"] != self.status:
+            return [f"status {answer['status']}, not {self.status}: {json.dumps(answer.get('error'))}"]
+        if "truncated" in answer:
+            found.append(f"the answer was cut: {answer['truncated']}")
+        if self.value and answer.get("value") != (expected := self.value(run)):
+            found.append(f"answered {json.dumps(answer.get('value'))}\n       expected {json.dumps(expected)}")
+        calls = self.calls(run.language) if callable(self.calls) else self.calls
+        if stats.get("tool_calls") != calls:
+            found.append(f"{stats.get('tool_calls')} calls, not {calls}")
+        if stats.get("bytes_kept_out", 0) < self.kept_out_min:
+            found.append(f"only {stats.get('bytes_kept_out')} bytes kept out, not {self.kept_out_min}")
+        size = len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode())
+        if size > ANSWER_BYTES_MAX:
+            calls_size = len(json.dumps(answer.get("calls"), separators=(",", ":")))
+            found.append(f"the answer has {size} bytes, {calls_size} of them in `calls`; the bound is {ANSWER_BYTES_MAX}")
+        if run.world.fingerprint() != run.world.before:
+            found.append("files or the repository have changed")
+        for demand in self.demands:
+            found.extend(demand(run))
+        return found
+
+
+def sales(run: Run):
+    return run.world.sales_table()
+
+
+def history(run: Run):
+    return {"authors": run.world.authors_table(), "march": run.world.march()}
+
+
+def graph(run: Run):
+    owned = [sum(n * n % 6 == person for n in range(30)) for person in range(6)]
+    person, service = f"{run.prefix}person-3", f"{run.prefix}service-7"
+    opened = [[person, ["on call", "speaks Welsh"]], [service, ["port 8007"]]]
+    return {"made": 36, "relations": 59, "owned": owned, "opened": opened, "found": [person]}
+
+
+def remembered(run: Run) -> list[str]:
+    """The graph, read from the server's own file."""
+    lines = [json.loads(line) for line in run.world.memory(run.era).read_text().splitlines()]
+    of_type = lambda kind: [line for line in lines if line["type"] == kind]
+    names = {line["name"] for line in of_type("entity") if line["name"].startswith(run.prefix)}
+    wanted = {f"{run.prefix}service-{n}" for n in range(30)} | {f"{run.prefix}person-{n}" for n in range(6)}
+    edges = [line for line in of_type("relation") if line["from"] in wanted]
+    faults = [] if wanted <= names else [f"not in the server's file: {sorted(wanted - names)}"]
+    return faults if len(edges) == 59 else [*faults, f"{len(edges)} relations in the server's file, not 59"]
+
+
+def changes_told(run: Run) -> list[str]:
+    """Calls that changed something are marked, so that nobody repeats them blindly."""
+    marked = sorted({call["tool"] for call in run.answer["calls"] if call["changes"]})
+    wanted = sorted({"create_entities", "create_relations", "add_observations"} & {call["tool"] for call in run.answer["calls"]})
+    return [] if marked == wanted else [f"marked as changing: {marked}, not {wanted}"]
+
+
+def deployments(run: Run):
+    return run.world.deployments_table()
+
+
+def kinds(run: Run):
+    return {
+        "echo": "Echo: Grüße, 水門",
+        "sum": "The sum of 19.5 and 22.5 is 42.",
+        "slow": "Long running operation completed. Duration: 1 seconds, Steps: 4.",
+        **run.direct,
+    }
+
+
+def clocks(run: Run):
+    table = {}
+    for source, from_utc in ZONES.items():
+        for target, to_utc in ZONES.items():
+            there = (21 * 60 + 40 - from_utc + to_utc) % (24 * 60)
+            hours = (to_utc - from_utc) / 60
+            told = f"{hours:+.1f}h" if hours.is_integer() else f"{hours:+.2f}".rstrip("0") + "h"
+            table[f"{source} {target}"] = [f"{there // 60:02}:{there % 60:02}", told]
+    table["wrong"] = ["tool_failed", "time", "convert_time", True]
+    return table
+
+
+def refusals(run: Run) -> list[str]:
+    *denied, failed = run.answer["value"]
+    wanted = [("filesystem", "write_file", "deny")] * 3 + [("git", "git_commit", "allow")]
+    faults = []
+    for told, (server, tool, key) in zip(denied, wanted, strict=True):
+        place = f"policy.toml:{run.world.policy_line(server, key)}"
+        # Three of the four are the same refusal of the same tool.
+        if told[:3] != ["denied", server, tool] or place not in told[3]:
+            faults.append(f"{told} does not deny {server}/{tool} at {place}")
+    if failed[:3] != ["tool_failed", "filesystem", "read_text_file"] or "outside allowed directories" not in failed[3]:
+        faults.append(f"{failed} is not the server's own refusal")
+    return faults
+
+
+def told_where(run: Run) -> list[str]:
+    """The line of the program, and the line of the policy."""
+    error = run.answer["error"]
+    line = 1 + next(at for at, text in enumerate(run.source.splitlines()) if "git_commit(" in text)
+    place = f"policy.toml:{run.world.policy_line('git', 'allow')}"
+    faults = [] if (error.get("code"), error.get("line")) == ("denied", line) else [f"not denied at line {line}: {error}"]
+    return faults if place in error["message"] else [*faults, f"{place} is not in {error['message']!r}"]
+
+
+CASES = [
+    Case("files", calls=201, value=sales, kept_out_min=700_000),
+    Case("history", calls=2 + SHOWN, value=history, kept_out_min=100_000),
+    Case("graph", calls=6, value=graph, kept_out_min=5_000, demands=[remembered, changes_told]),
+    Case("chain", calls=1 + 2 * len(ZONES) + 2, value=deployments, kept_out_min=10_000, demands=[changes_told]),
+    Case("kinds", calls=8, value=kinds, kept_out_min=4_000),
+    Case("clocks", calls=len(ZONES) ** 2 + 1, value=clocks, kept_out_min=3_000),
+    Case("denied", calls=lambda language: 5 if language == "typescript" else 4, demands=[refusals]),
+    Case("uncaught", calls=2, status="error", demands=[told_where]),
+]

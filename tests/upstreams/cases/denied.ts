@@ -1,0 +1,18 @@
+// What the policy does not allow, by every way of asking for it, and what the server itself refuses.
+async function told(attempt: () => unknown) {
+  try {
+    return ["done", await attempt()];
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error;
+    return [error.code, error.server, error.tool, error.message];
+  }
+}
+
+const path = "@FILES@/sale-000.txt";
+return [
+  await told(() => filesystem.write_file({ path, content: "gone" })),
+  await told(() => call_tool("filesystem", "write_file", { path, content: "gone" })),
+  await told(() => callTool("filesystem", "write_file", { path, content: "gone" })),
+  await told(() => git.gitCommit({ repo_path: "@REPOSITORY@", message: "mine" })),
+  await told(() => filesystem.read_text_file({ path: "/etc/hostname" })),
+];

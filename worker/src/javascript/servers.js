@@ -1,0 +1,111 @@
+// The MCP servers as objects, their tools as functions.
+(native, realm) => {
+  const { ToolError, ask, errorFrom, hidden, invoke, wellFormed } = realm;
+
+  const servers = new Map();
+  const names = new WeakMap();
+  const loose = (name) => name.replace(/[-_./\s]/g, "").toLowerCase();
+  const serverOf = (name) => {
+    if (servers.has(name)) return servers.get(name);
+    for (const server of servers.values()) if (loose(server.name) === loose(name)) return server;
+  };
+  const listOf = (server) => (server.list ??= ask("list_tools", server.name));
+  const find = (server, name) => {
+    const list = listOf(server);
+    return (
+      list.find((tool) => tool.name === name) ??
+      list.find((tool) => tool.identifier === name) ??
+      list.find((tool) => loose(tool.name) === loose(name))
+    );
+  };
+
+  const distance = (a, b) => {
+    let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+    for (let i = 1; i <= a.length; i++) {
+      const next = [i];
+      for (let j = 1; j <= b.length; j++) {
+        next[j] = Math.min(next[j - 1] + 1, row[j] + 1, row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1));
+      }
+      row = next;
+    }
+    return row[b.length];
+  };
+  const nearest = (wanted, candidates) => {
+    const target = loose(wanted).slice(0, 64);
+    return candidates
+      .slice(0, 2000)
+      .map((name) => {
+        const other = loose(name).slice(0, 64);
+        return { name, far: other.includes(target) || target.includes(other) ? 1 : distance(target, other) };
+      })
+      .filter(({ far }) => far <= Math.max(2, target.length / 3))
+      .sort((a, b) => a.far - b.far)
+      .slice(0, 3)
+      .map(({ name }) => name);
+  };
+  const unknown = (message, wanted, candidates, details) => {
+    const close = nearest(wanted, candidates).filter((name) => !message.includes(name));
+    const hint = close.length ? `${/[.?!]$/.test(message) ? "" : "."} The nearest: ${close.join(", ")}` : "";
+    return new ToolError(message + hint, { code: "unknown_tool", ...details });
+  };
+
+  // Names that the language or a console looks for in any object.
+  const ordinary = new Set(["then", "catch", "finally", "toJSON", "inspect", "nodeType", "$$typeof", "prototype"]);
+  const isOrdinary = (key) => typeof key === "symbol" || ordinary.has(key) || key in Object.prototype;
+
+  const toolFunction = (server, name) => {
+    const call = { [name]: (...values) => invoke(server.name, name, values) }[name];
+    server.functions.set(name, call);
+    return call;
+  };
+  const listTools = (server) => async () => listOf(server);
+  const property = (server, key) => {
+    const found = find(server, key);
+    if (found) return server.functions.get(found.name) ?? toolFunction(server, found.name);
+    if (key === "listTools" || key === "list_tools") return listTools(server);
+    const answer = native.ask("describe", server.name, wellFormed(key));
+    if (answer[0]) return toolFunction(server, answer[1]?.name ?? key);
+    if (answer[1].code !== "unknown_tool") throw errorFrom(answer[1]);
+    throw unknown(answer[1].message, key, listOf(server).map((tool) => tool.identifier ?? tool.name), {
+      server: server.name,
+      tool: key,
+    });
+  };
+  const handlerOf = (server) => ({
+    get(target, key) {
+      if (isOrdinary(key)) return Reflect.get(target, key);
+      const known = server.properties.get(key);
+      if (known) return known;
+      const made = property(server, key);
+      server.properties.set(key, made);
+      return made;
+    },
+    has: (target, key) => !isOrdinary(key) && find(server, key) !== undefined,
+    set: (target, key) => {
+      throw new TypeError(`${server.name}.${String(key)} cannot be set: the properties of a server are its tools`);
+    },
+    ownKeys: () => listOf(server).map((tool) => tool.identifier ?? tool.name),
+    getOwnPropertyDescriptor(target, key) {
+      if (isOrdinary(key) || !find(server, key)) return undefined;
+      return { value: this.get(target, key), enumerable: true, configurable: true };
+    },
+  });
+  // What a server is to code that knows no proxies.
+  class McpServer {
+    #shown;
+    constructor(name) {
+      this.#shown = `[MCP server: ${name}]`;
+      hidden(this, "toString", () => this.#shown);
+      hidden(this, "toJSON", () => this.#shown);
+    }
+  }
+  const serverObject = (name) => {
+    const server = { name, list: undefined, functions: new Map(), properties: new Map(), proxy: undefined };
+    server.proxy = new Proxy(new McpServer(name), handlerOf(server));
+    names.set(server.proxy, `[MCP server: ${name}]`);
+    servers.set(name, server);
+  };
+  realm.serverName = (value) => names.get(value);
+
+  Object.assign(realm, { servers, names, serverOf, find, isOrdinary, serverObject, unknown });
+}
