@@ -9,6 +9,8 @@ from world import SHOWN, ZONES, World
 
 # What the AI client that keeps least shows of one result: an answer above it loses its middle.
 ANSWER_BYTES_MAX = 12_500
+# Outcomes of calls that reach no server.
+REFUSED = {"denied", "unknown_tool"}
 
 
 @dataclass
@@ -31,7 +33,8 @@ class Run:
 @dataclass
 class Case:
     name: str
-    calls: int | Callable[[str], int]
+    # Those that reach a server.
+    calls: int
     value: Callable[[Run], Any] | None = None
     kept_out_min: int = 0
     status: str = "ok"
@@ -43,13 +46,14 @@ class Case:
         found = []
         if answer["status"] != self.status:
             return [f"status {answer['status']}, not {self.status}: {json.dumps(answer.get('error'))}"]
-        if "truncated" in answer:
-            found.append(f"the answer was cut: {answer['truncated']}")
+        # Many calls are told in groups, and that is no loss.
+        if cut := {"value", "stdout", "stderr"} & set(answer.get("truncated", {})):
+            found.append(f"{sorted(cut)} is cut: {answer['truncated']}")
         if self.value and answer.get("value") != (expected := self.value(run)):
             found.append(f"answered {json.dumps(answer.get('value'))}\n       expected {json.dumps(expected)}")
-        calls = self.calls(run.language) if callable(self.calls) else self.calls
-        if stats.get("tool_calls") != calls:
-            found.append(f"{stats.get('tool_calls')} calls, not {calls}")
+        refused = sum(call.get("count", 1) for call in answer["calls"] if call["outcome"] in REFUSED)
+        if stats.get("tool_calls", 0) - refused != self.calls:
+            found.append(f"{stats.get('tool_calls')} calls, {refused} of them refused, and not {self.calls} others")
         if stats.get("bytes_kept_out", 0) < self.kept_out_min:
             found.append(f"only {stats.get('bytes_kept_out')} bytes kept out, not {self.kept_out_min}")
         size = len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode())
@@ -92,7 +96,8 @@ def remembered(run: Run) -> list[str]:
 def changes_told(run: Run) -> list[str]:
     """Calls that changed something are marked, so that nobody repeats them blindly."""
     marked = sorted({call["tool"] for call in run.answer["calls"] if call["changes"]})
-    wanted = sorted({"create_entities", "create_relations", "add_observations"} & {call["tool"] for call in run.answer["calls"]})
+    changing = {"create_entities", "create_relations", "add_observations"}
+    wanted = sorted(changing & {call["tool"] for call in run.answer["calls"]})
     return [] if marked == wanted else [f"marked as changing: {marked}, not {wanted}"]
 
 
@@ -122,14 +127,15 @@ def clocks(run: Run):
 
 
 def refusals(run: Run) -> list[str]:
-    *denied, failed = run.answer["value"]
+    *denied, alias, failed = run.answer["value"]
     wanted = [("filesystem", "write_file", "deny")] * 3 + [("git", "git_commit", "allow")]
     faults = []
     for told, (server, tool, key) in zip(denied, wanted, strict=True):
         place = f"policy.toml:{run.world.policy_line(server, key)}"
-        # Three of the four are the same refusal of the same tool.
         if told[:3] != ["denied", server, tool] or place not in told[3]:
             faults.append(f"{told} does not deny {server}/{tool} at {place}")
+    if alias[0] not in ("denied", "unknown_tool"):
+        faults.append(f"{alias} is not a refusal")
     if failed[:3] != ["tool_failed", "filesystem", "read_text_file"] or "outside allowed directories" not in failed[3]:
         faults.append(f"{failed} is not the server's own refusal")
     return faults
@@ -151,6 +157,6 @@ CASES = [
     Case("chain", calls=1 + 2 * len(ZONES) + 2, value=deployments, kept_out_min=10_000, demands=[changes_told]),
     Case("kinds", calls=8, value=kinds, kept_out_min=4_000),
     Case("clocks", calls=len(ZONES) ** 2 + 1, value=clocks, kept_out_min=3_000),
-    Case("denied", calls=lambda language: 5 if language == "typescript" else 4, demands=[refusals]),
-    Case("uncaught", calls=2, status="error", demands=[told_where]),
+    Case("denied", calls=1, demands=[refusals]),
+    Case("uncaught", calls=1, status="error", demands=[told_where]),
 ]

@@ -2,6 +2,7 @@
 both languages, over both eras of the protocol. Usage: check.py LOCKHOUSE [CASE | LANGUAGE | ERA]..."""
 
 import asyncio
+import base64
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ import time
 from pathlib import Path
 
 from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from world import SHOWN, ZONES, World
 
 from cases import CASES, Case, Run
@@ -58,15 +60,11 @@ async def ask_directly(world: World) -> dict:
     server = StdioServerParameters(command=servers["everything"]["command"], args=servers["everything"]["args"])
     # It tells what it does on its standard error.
     with open(os.devnull, "w") as quiet:
-        from mcp.client.stdio import stdio_client
-
         async with Client(stdio_client(server, errlog=quiet), mode="legacy", read_timeout_seconds=30) as client:
             before, image, _ = (await client.call_tool("get-tiny-image", {})).content
             cities = ["New York", "Chicago", "Los Angeles"]
             weather = [await client.call_tool("get-structured-content", {"location": city}) for city in cities]
             _, *links = (await client.call_tool("get-resource-links", {"count": 4})).content
-    import base64
-
     data = base64.b64decode(image.data)
     return {
         "image": [image.mime_type, len(data), sum(data), before.text],
@@ -81,6 +79,15 @@ def whole(result) -> dict:
     return result.structured_content
 
 
+async def every_server(client: Client):
+    """Waits until no server is missing from a search; which of them are is part of its answer."""
+    for _ in range(60):
+        if "unavailable" not in (found := whole(await client.call_tool("search_tools", {"query": "file"}))):
+            return
+        await asyncio.sleep(0.5)
+    raise RuntimeError(f"not available: {found['unavailable']}")
+
+
 async def check_front(client: Client, era: str, table: Table):
     """What a model sees before it writes any code."""
     started, faults = time.monotonic(), []
@@ -89,7 +96,8 @@ async def check_front(client: Client, era: str, table: Table):
     names = sorted(tool.name for tool in (await client.list_tools()).tools)
     if names != ["run_code", "search_tools"]:
         faults.append(f"offers {names}")
-    for query, first in [("commit logs", "git_log"), ("convert time zones", "convert_time"), ("read text file", "read_text_file")]:
+    await every_server(client)
+    for query, first in [("commit logs", "git_log"), ("time zones", "convert_time"), ("read text", "read_text_file")]:
         found = [tool["tool"] for tool in whole(await client.call_tool("search_tools", {"query": query}))["tools"]]
         if first not in found[:3]:
             faults.append(f"{query!r} finds {found}, and {first} is not among the first three")
@@ -114,9 +122,8 @@ async def check_case(client: Client, case: Case, language: str, era: str, world:
         ms, faults = (time.monotonic() - started) * 1000, [f"{type(error).__name__}: {error}"]
     stats = answer.get("stats", {})
     size = len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode())
-    table.add(
-        case.name, language, era, stats.get("tool_calls", "-"), ms, stats.get("bytes_kept_out", "-"), size, faults
-    )
+    calls, kept_out = stats.get("tool_calls", "-"), stats.get("bytes_kept_out", "-")
+    table.add(case.name, language, era, calls, ms, kept_out, size, faults)
 
 
 async def check(lockhouse: Path, place: Path, only: set[str], table: Table, said):
@@ -137,8 +144,6 @@ async def check(lockhouse: Path, place: Path, only: set[str], table: Table, said
     for era in chosen(ERAS):
         files = ["--servers", str(world.servers_file(era)), "--policy", str(world.policy)]
         server = StdioServerParameters(command=str(lockhouse), args=["serve", *files], env=environment)
-        from mcp.client.stdio import stdio_client
-
         async with Client(stdio_client(server, errlog=said), mode=ERAS[era][0], read_timeout_seconds=120) as client:
             await check_front(client, era, table)
             for name in chosen([case.name for case in CASES]):

@@ -77,7 +77,8 @@ class World:
         for number, zone in enumerate(ZONES):
             commit = self.commits[40 + 50 * number]
             self.deployments.append({"service": f"service-{number}", "zone": zone, "commit": commit})
-        rows = [{"service": row["service"], "zone": row["zone"], "revision": row["commit"]["hash"]} for row in self.deployments]
+        row = lambda made: {"service": made["service"], "zone": made["zone"], "revision": made["commit"]["hash"]}
+        rows = [row(made) for made in self.deployments]
         (self.files / "deployments.json").write_text(json.dumps(rows))
 
     def _git(self, *arguments: str, at: Path | None = None, stdin: str | None = None) -> str:
@@ -102,11 +103,16 @@ class World:
         """As an AI client's own file has it."""
         own = self.installed / "node_modules/.bin/node"
         node = str(own) if own.exists() else "node"
-        package = lambda name: str(self.installed / f"node_modules/@modelcontextprotocol/server-{name}/dist/index.js")
+        packages = self.installed / "node_modules/@modelcontextprotocol"
+        package = lambda name: str(packages / f"server-{name}/dist/index.js")
         binary = lambda name: str(self.installed / "venv/bin" / name)
         servers = {
             "filesystem": {"command": node, "args": [package("filesystem"), str(self.files)]},
-            "memory": {"command": node, "args": [package("memory")], "env": {"MEMORY_FILE_PATH": str(self.memory(era))}},
+            "memory": {
+                "command": node,
+                "args": [package("memory")],
+                "env": {"MEMORY_FILE_PATH": str(self.memory(era))},
+            },
             "everything": {"command": node, "args": [package("everything")]},
             "git": {"command": binary("mcp-server-git"), "args": ["--repository", str(self.repository)]},
             "time": {"command": binary("mcp-server-time"), "args": ["--local-timezone", "UTC"]},

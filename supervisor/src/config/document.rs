@@ -1,6 +1,7 @@
 //! `config.toml` as it is written. Every key has a default, and a key that is not listed here is an error.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -124,15 +125,12 @@ pub(super) struct ServerDefaults {
 impl Document {
     /// Reads and checks the file.
     pub(super) fn parse(source: &Source) -> Result<Self, Diagnostics> {
-        let document: Self = toml::from_str(&source.text).map_err(|error| {
-            let diagnostic =
-                Diagnostic::new(source, error.span(), "the configuration is not valid", error.message());
-            Diagnostics::from(diagnostic)
-        })?;
+        let document: Self = toml::from_str(&source.text).map_err(|error| unreadable(source, error))?;
         let mut faults: Vec<Diagnostic> =
             document.servers.keys().filter_map(|name| invalid_name(source, name)).collect();
         faults.extend(document.out_of_range().map(|(key, range)| {
-            let span = source.text.find(key).map(|start| start..start + key.len());
+            let mut places = source.text.match_indices(key).map(|(start, _)| start..start + key.len());
+            let span = places.find(|span| !may_hold_secrets(&source.text, span.start));
             Diagnostic::new(source, span, format!("{key} is out of range"), format!("use {range}"))
         }));
         if faults.is_empty() { Ok(document) } else { Err(Diagnostics(faults)) }
@@ -198,7 +196,50 @@ impl Document {
 
 fn invalid_name(source: &Source, name: &Spanned<String>) -> Option<Diagnostic> {
     let invalid = ServerName::new(name.get_ref().as_str()).err()?;
-    Some(Diagnostic::new(source, Some(name.span()), "the name of a server is not valid", invalid.to_string()))
+    Some(fault(source, Some(name.span()), "the name of a server is not valid", invalid.to_string()))
+}
+
+/// What is wrong with the file as a whole. Of a value that may be a secret only the key and what is expected are said.
+fn unreadable(source: &Source, mut error: toml::de::Error) -> Diagnostics {
+    let span = error.span();
+    let mut words = error.message().to_owned();
+    if span.as_ref().is_none_or(|span| may_hold_secrets(&source.text, span.start))
+        && words.starts_with("invalid ")
+        && let Some((_, expected)) = words.rsplit_once(", expected ")
+    {
+        // Without the text it names the key.
+        error.set_input(None);
+        let told = error.to_string();
+        let key = told.trim_end().lines().next_back().and_then(|line| line.strip_prefix("in `"));
+        let key = key.map_or_else(String::new, |key| format!("{}: ", key.trim_end_matches('`')));
+        words = format!("{key}expected {expected}");
+    }
+    fault(source, span, "the configuration is not valid", words).into()
+}
+
+/// A fault at its place; a line that may hold a secret is named and not shown.
+fn fault(source: &Source, span: Option<Range<usize>>, title: &str, label: String) -> Diagnostic {
+    match span {
+        Some(span) if may_hold_secrets(&source.text, span.start) => {
+            let line = 1 + source.text[..span.start].matches('\n').count();
+            let place = Source { path: format!("{}:{line}", source.path), text: String::new() };
+            Diagnostic::new(&place, None, title, label)
+        }
+        span => Diagnostic::new(source, span, title, label),
+    }
+}
+
+/// Whether the line there may belong to a server: nothing but the header of another table says that it does not.
+fn may_hold_secrets(text: &str, at: usize) -> bool {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |length| at + length);
+    if text[start..end].starts_with("[servers.") && !text[start..end].contains('=') {
+        return false;
+    }
+    let others = ["[limits]", "[pool]", "[python]", "[javascript]", "[audit]"];
+    let header = others.iter().filter_map(|header| text[..end].rfind(&format!("\n{header}"))).max();
+    let table = &text[header.unwrap_or(0)..end];
+    table.contains("servers") || table.contains("env")
 }
 
 #[cfg(test)]
@@ -214,6 +255,29 @@ mod tests {
     fn an_empty_file_has_every_default() {
         let source = Source { path: "config.toml".into(), text: String::new() };
         assert!(Document::parse(&source).is_ok());
+    }
+
+    #[test]
+    fn faults_show_no_line_of_a_server_and_no_value_of_its_environment() {
+        for (text, told) in [
+            ("[servers.x]\ncommand = 'a'\nenvv = {T = 'SEKRET'}\n", "config.toml:3"),
+            ("[servers.x]\ncommand = 'a'\nenv = 'T=SEKRET, expected'\n", "servers.x.env: expected a map"),
+            (
+                "[servers.x]\ncommand = 'a'\nenv = {T = 'SEKRET', U = 3}\n",
+                "servers.x.env.U: expected a string",
+            ),
+            ("[limits]\n[servers.x.env]\nT = 'SEKRET\n", "config.toml:3"),
+            (
+                "servers = {x = {command = 'a', env = {T = ['SEKRET']}}}\n",
+                "servers.x.env.T: expected a string",
+            ),
+            ("servers = {'a b' = {command = 'a', env = {T = 'SEKRET'}}}\n", "config.toml:1"),
+            ("[servers.x]\ncommand = 'a'\nenv = {T = 'SEKRET idle'}\n[pool]\nidle = 0\n", "config.toml:5"),
+            ("[server.x]\ncommand = 'a'\nenv = {T = 'SEKRET'}\n", "unknown field `server`"),
+        ] {
+            let fault = faults(text);
+            assert!(fault.contains(told) && !fault.contains("SEKRET"), "{text}: {fault}");
+        }
     }
 
     #[test]

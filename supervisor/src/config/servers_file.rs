@@ -19,8 +19,6 @@ struct Entry {
     command: String,
     #[serde(default)]
     args: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
     cwd: Option<PathBuf>,
     #[serde(default)]
     disabled: bool,
@@ -32,8 +30,10 @@ pub(super) fn parse(
     defaults: &ServerDefaults,
 ) -> Result<BTreeMap<ServerName, ServerCommand>, Diagnostics> {
     let document: Value = serde_json::from_str(&source.text).map_err(|error| {
-        let at = offset(&source.text, error.line(), error.column());
-        Diagnostic::new(source, Some(at..at + 1), "the servers file is not valid JSON", error.to_string())
+        // Without its line, which may hold a secret.
+        let path = format!("{}:{}:{}", source.path, error.line(), error.column());
+        let place = Source { path, text: String::new() };
+        Diagnostic::new(&place, None, "the servers file is not valid JSON", error.to_string())
     })?;
     let Some(entries) =
         document.get("mcpServers").or_else(|| document.get("servers")).and_then(Value::as_object)
@@ -61,6 +61,7 @@ fn server(
     if entry.get("command").is_none() && (entry.get("url").is_some() || entry.get("serverUrl").is_some()) {
         return Err("it is reached over HTTP, and this version connects to stdio servers only".into());
     }
+    let environment = environment(entry)?;
     let entry: Entry = serde_json::from_value(entry.clone()).map_err(|error| error.to_string())?;
     if entry.disabled {
         return Ok(None);
@@ -68,7 +69,7 @@ fn server(
     let command = ServerCommand {
         program: entry.command,
         arguments: entry.args,
-        environment: entry.env,
+        environment,
         directory: entry.cwd,
         start_timeout: defaults.start_timeout,
         call_timeout: defaults.call_timeout,
@@ -77,9 +78,15 @@ fn server(
     Ok(Some((name, command)))
 }
 
-fn offset(text: &str, line: usize, column: usize) -> usize {
-    let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    before + column.saturating_sub(1)
+/// The variables of a server. What is wrong with one is said without its value, which may be a secret.
+fn environment(entry: &Value) -> Result<BTreeMap<String, String>, String> {
+    let Some(variables) = entry.get("env") else { return Ok(BTreeMap::new()) };
+    let variables = variables.as_object().ok_or("env: expected an object of strings")?;
+    let variable = |(name, value): (&String, &Value)| match value {
+        Value::String(value) => Ok((name.clone(), value.clone())),
+        _ => Err(format!("env: {name:?}: expected a string")),
+    };
+    variables.iter().map(variable).collect()
 }
 
 #[cfg(test)]
@@ -105,6 +112,21 @@ mod tests {
             "a b": {"command": "x"},
             "bad": {"command": 3}}}"#;
         assert_eq!(parsed(text), Ok(vec!["git".to_owned()]));
+    }
+
+    #[test]
+    fn faults_do_not_show_values_of_the_environment() {
+        for (env, told) in [
+            (r#""TOKEN=SEKRET""#, "env: expected an object of strings"),
+            (r#"{"TOKEN": ["SEKRET"]}"#, "env: \"TOKEN\": expected a string"),
+        ] {
+            let entry = format!(r#"{{"command": "x", "env": {env}}}"#);
+            let entry = serde_json::from_str(&entry).expect("JSON");
+            assert_eq!(server("x", &entry, &DEFAULTS).err().as_deref(), Some(told));
+        }
+        let fault = parsed(r#"{"mcpServers": {"x": {"command": "a", "env": {"TOKEN": "SEKRET",}}}}"#);
+        let fault = fault.expect_err("a fault");
+        assert!(fault.contains("mcp.json:1:") && !fault.contains("SEKRET"), "{fault}");
     }
 
     #[test]

@@ -24,6 +24,8 @@ const BACKOFF_MIN: Duration = Duration::from_millis(200);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// What a start that takes too long gets besides its limit to be ended and told.
 const START_MARGIN: Duration = Duration::from_secs(1);
+/// Code and the model are not told what a server wrote; a person may look.
+const LAST_WORDS_HINT: &str = "; `lockhouse tools list` shows its last words";
 /// Characters of a server's error text that are passed on.
 const ERROR_CHARS_MAX: usize = 4_000;
 
@@ -34,7 +36,7 @@ pub(crate) enum State {
     Connecting,
     /// Usable.
     Connected(Arc<Offer>),
-    /// The last attempt failed, for this reason; another will follow.
+    /// The last attempt failed, for this reason, which is in words of ours alone; another will follow.
     Failed(String),
 }
 
@@ -187,7 +189,8 @@ async fn hold(
             }
             Err(Refusal { reason, last_words, .. }) => {
                 tracing::warn!(server = %name, "not available: {reason}{last_words}");
-                state.send_replace(State::Failed(reason));
+                let hint = if last_words.is_empty() { "" } else { LAST_WORDS_HINT };
+                state.send_replace(State::Failed(format!("{reason}{hint}")));
                 tokio::select! {
                     () = tokio::time::sleep(backoff) => {}
                     () = closing.cancelled() => return,
@@ -220,7 +223,9 @@ mod tests {
         for (script, words) in [
             ("echo bad token: $TOKEN >&2; exit 3", "it ended before it was ready (exit status: 3)"),
             (
-                r#"read -r l; printf '{"jsonrpc":"2.0","id":0,"error":{"code":-5,"message":"%s"}}\n' "$TOKEN"; cat"#,
+                r#"n=0; while read -r line; do
+                    printf '{"jsonrpc":"2.0","id":%d,"error":{"code":-5,"message":"%s"}}\n' $n $TOKEN; n=$((n+1))
+                done"#,
                 "it answered with an error while it started (JSON-RPC code -5)",
             ),
         ] {
@@ -231,7 +236,10 @@ mod tests {
             };
             let (reason, last_words) = (refusal.reason, refusal.last_words);
             assert!(reason.starts_with(words) && !reason.contains("TOKEN"), "{reason}");
-            assert!(last_words.contains("[redacted TOKEN]") && !last_words.contains("CANARY"), "{last_words}");
+            assert!(
+                last_words.contains("[redacted TOKEN]") && !last_words.contains("CANARY"),
+                "{last_words}"
+            );
         }
     }
 }

@@ -8,9 +8,7 @@ use lockhouse_protocol::ServerName;
 use rmcp::RoleClient;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
-use rmcp::service::{
-    ClientCacheConfig, ClientLifecycleMode, ClientServiceExt, Peer, RunningService,
-};
+use rmcp::service::{ClientCacheConfig, ClientLifecycleMode, ClientServiceExt, Peer, RunningService};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -89,8 +87,7 @@ async fn connect(
     mode: ClientLifecycleMode,
     deadline: Instant,
 ) -> Result<(Link, Listing), Refusal> {
-    let refusal =
-        |reason: String| Refusal { reason, last_words: String::new(), may_be_older: false };
+    let refusal = |reason: String| Refusal { reason, last_words: String::new(), may_be_older: false };
     let mut process = ServerProcess::start(command)
         .map_err(|error| refusal(format!("cannot start {:?}: {error}", command.program)))?;
     let Some((stdin, stdout, stderr)) = process.streams() else {
@@ -102,7 +99,8 @@ async fn connect(
 
     let raw = RawResults::default();
     // A call that could not be written while it was waited for, nor its cancellation after it, never will be.
-    let lines = Lines { bytes_max: command.line_bytes_max, write_timeout: command.call_timeout + CANCEL_TIMEOUT };
+    let lines =
+        Lines { bytes_max: command.line_bytes_max, write_timeout: command.call_timeout + CANCEL_TIMEOUT };
     let transport = LineTransport::new(stdout, stdin, lines, raw.clone());
     let stalled = transport.stalled();
     let handshake = async {
@@ -121,8 +119,7 @@ async fn connect(
         }
     };
     let last_words = format!("{said}{}", last_lines.told().await);
-    let hint = if last_words.is_empty() { "" } else { "; `lockhouse tools list` shows its last words" };
-    Err(Refusal { reason: format!("{reason}{hint}"), last_words, may_be_older })
+    Err(Refusal { reason, last_words, may_be_older })
 }
 
 fn late(limit: Duration) -> String {

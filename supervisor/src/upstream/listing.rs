@@ -58,7 +58,8 @@ pub(super) async fn list_tools(
             extensions: Default::default(),
         };
         let page = send(peer.clone(), ClientRequest::ListToolsRequest(request), limit).await?;
-        let page: Page<'_> = serde_json::from_str(&page).map_err(|error| Fault::Strange(error.to_string()))?;
+        let page: Page<'_> =
+            serde_json::from_str(&page).map_err(|error| Fault::Strange(error.to_string()))?;
         let has_room = listing.add(&page.tools, &mut left_out);
         complete = has_room && (page.next_cursor.is_none() || page.next_cursor == cursor);
         if complete || !has_room {
@@ -112,7 +113,9 @@ impl LeftOut {
         let (count, first) = (self.count, self.first.join(", "));
         let more = if count > self.first.len() { ", …" } else { "" };
         (count > 0).then(|| {
-            format!("left out {count} tools that have no usable name of their own or are too large: {first}{more}")
+            format!(
+                "left out {count} tools that have no usable name of their own or are too large: {first}{more}"
+            )
         })
     }
 }

@@ -11,8 +11,8 @@ for deployment in json.loads(filesystem.read_text_file("@FILES@/deployments.json
     clock = re.search(r"^Date: .*?(\d\d:\d\d):\d\d", shown, re.M)[1]
     there = time.convert_time(source_timezone="UTC", time=clock, target_timezone=deployment["zone"])
     local = there["target"]["datetime"][11:16]
-    observations = [author, local, deployment["zone"]]
-    entities.append({"name": f"@PREFIX@{deployment['service']}-live", "entityType": "deployment", "observations": observations})
+    name, observations = f"@PREFIX@{deployment['service']}-live", [author, local, deployment["zone"]]
+    entities.append({"name": name, "entityType": "deployment", "observations": observations})
 
 memory.create_entities(entities=entities)
 kept = memory.open_nodes([entity["name"] for entity in entities])["entities"]

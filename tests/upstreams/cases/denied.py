@@ -19,5 +19,6 @@ path = "@FILES@/sale-000.txt"
     told(lambda: call_tool("filesystem", "write_file", {"path": path, "content": "gone"})),
     told(import_it),
     told(lambda: git.git_commit(repo_path="@REPOSITORY@", message="mine")),
+    told(lambda: call_tool("git", "gitCommit", {"repo_path": "@REPOSITORY@", "message": "mine"})),
     told(lambda: filesystem.read_text_file(path="/etc/hostname")),
 ]

@@ -13,6 +13,7 @@ return [
   await told(() => filesystem.write_file({ path, content: "gone" })),
   await told(() => call_tool("filesystem", "write_file", { path, content: "gone" })),
   await told(() => callTool("filesystem", "write_file", { path, content: "gone" })),
+  await told(() => git.git_commit({ repo_path: "@REPOSITORY@", message: "mine" })),
   await told(() => git.gitCommit({ repo_path: "@REPOSITORY@", message: "mine" })),
   await told(() => filesystem.read_text_file({ path: "/etc/hostname" })),
 ];

@@ -2,7 +2,8 @@
 type Row = { commits: number; added: number; first: string; last: string };
 
 const log: string = await git.git_log({ repo_path: "@REPOSITORY@", max_count: 1000 });
-const commits = [...log.matchAll(/^Commit: (\w+)\nAuthor: (.+)\nDate: (\S+)/gm)].map(([, name, author, day]) => ({ name, author, day }));
+const entries = [...log.matchAll(/^Commit: (\w+)\nAuthor: (.+)\nDate: (\S+)/gm)];
+const commits = entries.map(([, name, author, day]) => ({ name, author, day }));
 
 const rows: Record<string, Row> = {};
 for (const { author, day } of commits) {
@@ -12,7 +13,8 @@ for (const { author, day } of commits) {
 }
 
 const newest = commits.slice(0, @SHOWN@);
-const shown: string[] = await Promise.all(newest.map(({ name }) => git.git_show({ repo_path: "@REPOSITORY@", revision: name })));
+const show = ({ name }: { name: string }) => git.git_show({ repo_path: "@REPOSITORY@", revision: name });
+const shown: string[] = await Promise.all(newest.map(show));
 shown.forEach((text, at) => {
   rows[newest[at].author].added += text.split("\n").filter((line) => /^\+(?!\+\+)/.test(line)).length;
 });

@@ -185,6 +185,7 @@ mod tests {
             "a.".repeat(100_000),
             "if(a)".repeat(100_000),
             "if (a)\n".repeat(100_000),
+            "for(;;)".repeat(100_000),
             "typeof\n".repeat(100_000),
             "a =>\n".repeat(100_000),
             "1 +\n".repeat(100_000),
