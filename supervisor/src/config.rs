@@ -156,10 +156,15 @@ impl Settings {
 /// # Errors
 /// [`ConfigError`], with every fault of the file.
 pub(crate) fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
-    match locate::file(files.policy.as_deref(), "policy.toml") {
+    match find_policy(files) {
         Some(path) => Ok(Policy::parse(read(&path)?)?),
         None => Ok(Policy::empty()),
     }
+}
+
+/// The policy file that is in force, if there is one.
+pub(crate) fn find_policy(files: &Files) -> Option<PathBuf> {
+    locate::file(files.policy.as_deref(), "policy.toml")
 }
 
 /// Where `policy init` writes.

@@ -85,8 +85,8 @@ pub(crate) async fn run(
     };
     let started = Instant::now();
     let ending = match run.send_job(job) {
-        Ok(()) => run.until_the_end(cancelled).await,
-        Err(ending) => ending,
+        None => run.until_the_end(cancelled).await,
+        Some(ending) => ending,
     };
     let wall = started.elapsed();
     run.abandon_calls();
@@ -114,13 +114,18 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn send_job(&mut self, job: Job) -> Result<(), Ending> {
+    /// Gives the ending, when it cannot be sent.
+    fn send_job(&mut self, job: Job) -> Option<Ending> {
         if !self.lease.worker.conversation.run() {
-            return Err(Ending::Broken("it was not idle".into()));
+            return Some(Ending::Broken("it was not idle".into()));
         }
-        let frame = frame::encode(&ToWorker::Run(job), self.limits.conversation.frame_bytes);
-        self.out = frame.map_err(|error| Ending::Broken(error.to_string()))?;
-        Ok(())
+        match frame::encode(&ToWorker::Run(job), self.limits.conversation.frame_bytes) {
+            Ok(frame) => {
+                self.out = frame;
+                None
+            }
+            Err(error) => Some(Ending::Broken(error.to_string())),
+        }
     }
 
     async fn until_the_end(&mut self, cancelled: &CancellationToken) -> Ending {

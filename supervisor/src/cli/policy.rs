@@ -36,6 +36,12 @@ pub(super) async fn policy(files: &Files, command: Command) -> ExitCode {
     match command {
         Command::Init { force } => init(files, force).await,
         Command::Check => match load(files) {
+            Ok(_) if config::find_policy(files).is_none() => {
+                eprintln!(
+                    "lockhouse: there is no policy, so every call is denied; write one with `lockhouse policy init`"
+                );
+                ExitCode::from(USAGE)
+            }
             Ok((settings, policy)) => {
                 let named: Vec<&ServerName> = policy.servers().collect();
                 println!("the policy is valid and speaks of {} servers", named.len());

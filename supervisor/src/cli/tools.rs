@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::terminal::{for_stdout, harmless};
 use super::{USAGE, complain, start, table};
-use crate::config::Files;
+use crate::config::{self, Files};
 use crate::supervisor::Supervisor;
 
 /// What to show.
@@ -45,6 +45,11 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
     if servers.is_empty() {
         eprintln!(
             "lockhouse: no server is configured; name a file with --servers, or add [servers.NAME] to the configuration"
+        );
+    }
+    if !servers.is_empty() && config::find_policy(files).is_none() {
+        eprintln!(
+            "lockhouse: there is no policy, so every call is denied; write one with `lockhouse policy init`"
         );
     }
     gate.upstreams().settle().await;

@@ -31,12 +31,14 @@ pub(super) fn shorten(answer: &Answer, limit: usize) -> Value {
             json[part] = shown;
         }
     }
+    if truncated.as_object().is_some_and(|parts| !parts.is_empty()) {
+        truncated["hint"] = "return or print less: filter, aggregate or slice in the code".into();
+    }
     if answer.calls.len() > CALLS_SHOWN_MAX {
         json["calls"] = grouped(&answer.calls);
         truncated["calls"] = json!({"count": answer.calls.len(), "shown": "grouped by tool and outcome"});
     }
     if truncated.as_object().is_some_and(|parts| !parts.is_empty()) {
-        truncated["hint"] = "return or print less: filter, aggregate or slice in the code".into();
         json["truncated"] = truncated;
     }
     json

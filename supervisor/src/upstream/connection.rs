@@ -1,7 +1,7 @@
 //! One connection: the handle that callers have, and the task that holds it.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockhouse_policies::PermittedCall;
 use lockhouse_protocol::{Failure, FailureCode, ServerName, ToolName};
@@ -20,7 +20,9 @@ use super::transport::TOO_LARGE;
 use super::{ServerCommand, result};
 use crate::catalog::Tool;
 
-const BACKOFF_MIN: Duration = Duration::from_millis(200);
+const BACKOFF_MIN: Duration = Duration::from_millis(100);
+/// A server that lasted so long is started again without the delay that it had earned before.
+const STEADY: Duration = Duration::from_secs(60);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// What a start that takes too long gets besides its limit to be ended and told.
 const START_MARGIN: Duration = Duration::from_secs(1);
@@ -170,6 +172,7 @@ async fn hold(
     let mut legacy = false;
     let mut backoff = BACKOFF_MIN;
     while !closing.is_cancelled() {
+        let begun = Instant::now();
         let started = tokio::select! {
             started = link::start(&name, &command, &secrets, &mut legacy) => started,
             () = closing.cancelled() => return,
@@ -177,7 +180,6 @@ async fn hold(
         match started {
             Ok((link, Listing { tools, definitions_bytes })) => {
                 tracing::info!(server = %name, tools = tools.len(), "connected");
-                backoff = BACKOFF_MIN;
                 let offer = Offer { tools, definitions_bytes, briefs: OnceLock::new(), peer: link.peer() };
                 state.send_replace(State::Connected(Arc::new(offer)));
                 // A caller that comes from then on waits for the next one.
@@ -191,13 +193,16 @@ async fn hold(
                 tracing::warn!(server = %name, "not available: {reason}{last_words}");
                 let hint = if last_words.is_empty() { "" } else { LAST_WORDS_HINT };
                 state.send_replace(State::Failed(format!("{reason}{hint}")));
-                tokio::select! {
-                    () = tokio::time::sleep(backoff) => {}
-                    () = closing.cancelled() => return,
-                }
-                backoff = (backoff * 2).min(BACKOFF_MAX);
             }
         }
+        if begun.elapsed() >= STEADY {
+            backoff = BACKOFF_MIN;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(backoff) => {}
+            () = closing.cancelled() => return,
+        }
+        backoff = (backoff * 2).min(BACKOFF_MAX);
     }
 }
 

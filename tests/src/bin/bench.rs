@@ -3,6 +3,8 @@
 //! The client here writes and reads bare lines, so that its own cost stays small beside what it measures. All figures of
 //! a table come from one run on one machine; compare them with each other, and with another machine's only as ratios.
 
+#![allow(clippy::print_stdout)] // A table is what it is for.
+
 use std::error::Error;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -167,7 +167,7 @@ async fn a_denied_tool_is_neither_listed_nor_found_nor_described() {
             "python",
             "describe of one that does not exist",
             "from mcp_tools import describe, ToolError\ntry: r = describe('fixture', 'delete_nothing')\nexcept ToolError as e: r = e.code\nr",
-            json!("denied"),
+            json!("unknown_tool"),
         ),
         (
             "python",

@@ -119,8 +119,8 @@ async fn arguments_that_are_wrong_are_told_by_their_names() {
             "typescript",
             "a function",
             "await fixture.echo({value: () => 1})".into(),
-            &["invalid_arguments", "tool_failed"],
-            &["echo"],
+            &[],
+            &["function", "value"],
         ),
         (
             "typescript",

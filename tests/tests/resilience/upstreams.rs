@@ -15,7 +15,10 @@ fn configured(flag: &str, start_timeout: u32) -> Lockhouse {
 
 #[tokio::test]
 async fn a_server_that_does_not_start_is_told_and_does_not_hold_up_another() {
-    let rows = [("--fail-start", "told to fail at start"), ("--hang-start", "start_timeout_seconds")];
+    let rows = [
+        ("--fail-start", "ended before it was ready (exit status: 3)"),
+        ("--hang-start", "start_timeout_seconds"),
+    ];
     let mut table = Table::new("servers that do not start");
     for (flag, words) in rows {
         let lockhouse = configured(flag, 1);

@@ -88,10 +88,10 @@
     while (values.length && values[values.length - 1] === undefined) values.pop();
     if (values.length === 0) return "{}";
     if (values.length === 1 && typeof values[0] === "object" && !isView(values[0])) {
-      const json = encode(values[0]);
+      const json = encode(values[0], true);
       if (json?.[0] === "{") return json;
     }
-    return encode(values);
+    return encode(values, true);
   };
   const invoke = (server, tool, values) =>
     request("call", [server, tool, encodeArguments(values)], unwrap, `${server}.${tool}`);

@@ -65,10 +65,18 @@
     }
   };
 
+  // For arguments: what has no form in JSON is a slip there, where a result is better described than refused.
+  const strict = (key, value) => {
+    const slip = (what) => new TypeError(`${what} cannot be passed to a tool${key ? ` (${key})` : ""}`);
+    if (typeof value === "function" || typeof value === "symbol") throw slip(`a ${typeof value}`);
+    if (value instanceof Promise) throw slip("a Promise without await");
+    return plain(key, value);
+  };
+
   // JSON of a value; undefined when there is nothing to say.
-  realm.encode = (value) => {
+  realm.encode = (value, isArgument = false) => {
     try {
-      return stringify(value, plain);
+      return stringify(value, isArgument ? strict : plain);
     } catch (error) {
       if (error instanceof TypeError && /circular/.test(error.message)) {
         throw new TypeError("the value is cyclic, and JSON cannot hold that: pass on the parts that matter");
