@@ -3,16 +3,29 @@
 //! The length is checked before anything is allocated or decoded, and a message must fill its frame exactly. This is
 //! the one file that names bincode: another codec with the same bytes can take its place here.
 
+use bincode::error::DecodeError;
+use bincode::serde::decode_from_slice;
 use serde::{Serialize, de::DeserializeOwned};
 
 const LENGTH_BYTES: usize = 4;
 
-/// bincode refuses to allocate more than this for one message; frames have their own, smaller, configured limit.
-const DECODE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// What bincode may allocate for a message, by the bytes that the message has: a short frame cannot claim a long text.
+/// A container's elements are larger in memory than on the wire, by less than the room that is left here.
+const SMALL: (usize, usize) = (64 * 1024, 1024 * 1024);
+const MEDIUM: (usize, usize) = (1024 * 1024, 8 * 1024 * 1024);
+const LARGE_ALLOCATION: usize = 64 * 1024 * 1024;
 
 /// The encoding: little endian, fixed-width integers, lengths of eight bytes.
-fn encoding() -> impl bincode::config::Config {
-    bincode::config::legacy().with_limit::<DECODE_BYTES_MAX>()
+fn encoding<const ALLOCATION: usize>() -> impl bincode::config::Config {
+    bincode::config::legacy().with_limit::<ALLOCATION>()
+}
+
+fn decode_body<T: DeserializeOwned>(body: &[u8]) -> Result<(T, usize), DecodeError> {
+    match body.len() {
+        length if length <= SMALL.0 => decode_from_slice(body, encoding::<{ SMALL.1 }>()),
+        length if length <= MEDIUM.0 => decode_from_slice(body, encoding::<{ MEDIUM.1 }>()),
+        _ => decode_from_slice(body, encoding::<LARGE_ALLOCATION>()),
+    }
 }
 
 /// Why bytes are not a message.
@@ -37,7 +50,7 @@ pub enum FrameError {
 /// [`FrameError::TooLarge`] when it exceeds `limit` bytes.
 pub fn encode<T: Serialize>(message: &T, limit: u32) -> Result<Vec<u8>, FrameError> {
     let mut frame = vec![0; LENGTH_BYTES];
-    bincode::serde::encode_into_std_write(message, &mut frame, encoding())
+    bincode::serde::encode_into_std_write(message, &mut frame, encoding::<LARGE_ALLOCATION>())
         .map_err(|error| FrameError::Malformed(error.to_string()))?;
     let bytes = (frame.len() - LENGTH_BYTES) as u64;
     match u32::try_from(bytes) {
@@ -103,8 +116,7 @@ impl FrameDecoder {
             return Err(FrameError::TooLarge { bytes: length.into(), limit: self.limit });
         }
         let Some(body) = rest.get(..length as usize) else { return Ok(None) };
-        let (message, used) = bincode::serde::decode_from_slice(body, encoding())
-            .map_err(|error| FrameError::Malformed(error.to_string()))?;
+        let (message, used) = decode_body(body).map_err(|error| FrameError::Malformed(error.to_string()))?;
         if used != body.len() {
             return Err(FrameError::Malformed(format!("{} bytes too many", body.len() - used)));
         }
