@@ -105,9 +105,9 @@ impl End {
             return memory_limit(CodeError::default());
         }
         let error = errors::thrown(ctx, functions, &value, positions);
-        // Without memory for the words of an error it throws one that says "Invalid error message".
-        let lacks_words = is_full && error.message == "Invalid error message";
-        if error.kind == "InternalError" && (lacks_words || error.message.starts_with("out of memory")) {
+        // The second is what it says without memory for the words of an error.
+        let words = ["out of memory", "Invalid error message"];
+        if error.kind == "InternalError" && words.iter().any(|words| error.message.starts_with(words)) {
             return memory_limit(error);
         }
         Outcome::Error(error)
