@@ -14,6 +14,9 @@ use crate::gate::{Gate, Requester};
 use crate::pool::{Lease, Pool, PoolError, Prepared};
 use crate::upstream::Upstreams;
 
+/// How long an execution waits for a worker, at least.
+const LEASE_PATIENCE: Duration = Duration::from_secs(20);
+
 /// Bytes of a frame that are not the reply itself.
 const FRAME_OVERHEAD: usize = 1024;
 
@@ -147,9 +150,11 @@ impl Supervisor {
     ) -> Answer {
         let mut limits = self.settings.limits;
         limits.wall = request.timeout.unwrap_or(limits.wall).min(limits.wall);
+        // A clock of its own: the code's time begins when it runs, not while an interpreter starts.
+        let patience = self.settings.limits.wall.max(LEASE_PATIENCE);
         let lease = tokio::select! {
-            lease = tokio::time::timeout(limits.wall, self.lease(request.language)) => lease.unwrap_or_else(|_| {
-                Err(format!("no worker became free within {} s; try again later", limits.wall.as_secs_f32()))
+            lease = tokio::time::timeout(patience, self.lease(request.language)) => lease.unwrap_or_else(|_| {
+                Err(format!("no worker became free within {} s; try again later", patience.as_secs_f32()))
             }),
             () = cancelled.cancelled() => Err("cancelled before it began".into()),
         };

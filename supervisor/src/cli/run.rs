@@ -22,7 +22,7 @@ const READ_BYTES_MAX: u64 = 16 * 1024 * 1024;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Program file; - reads standard input
-    #[arg(required_unless_present = "code", conflicts_with = "code")]
+    #[arg(conflicts_with = "code")]
     file: Option<PathBuf>,
     /// The program itself
     #[arg(short, value_name = "CODE")]
@@ -80,15 +80,15 @@ fn request(arguments: Arguments) -> Result<CodeRequest, String> {
             Some("ts" | "js" | "mts" | "mjs") => Some(Language::Typescript),
             _ => None,
         });
+    let code = match (arguments.code, arguments.file) {
+        (Some(code), _) => code,
+        (None, Some(file)) => read(&file)?,
+        (None, None) => return Err("give a program: a FILE, - for standard input, or -c CODE".into()),
+    };
     let language = arguments
         .language
         .or(by_ending)
         .ok_or("say which language: --language python or --language typescript")?;
-    let code = match (arguments.code, arguments.file) {
-        (Some(code), _) => code,
-        (None, Some(file)) => read(&file)?,
-        (None, None) => return Err("give a FILE, or -c CODE".into()),
-    };
     let timeout = match arguments.timeout.map(Duration::try_from_secs_f64) {
         None => None,
         Some(Ok(timeout)) if !timeout.is_zero() => Some(timeout),

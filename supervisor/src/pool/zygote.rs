@@ -97,6 +97,8 @@ fn spawn(command: &ZygoteCommand) -> Result<Zygote, PoolError> {
     let mut process = Command::new(&command.program);
     // An empty environment: what is in it could be read by code through the interpreter's own copy.
     process.args(&command.arguments).env_clear().current_dir("/");
+    // A terminal's Ctrl-C is for the supervisor: it decides how workers end.
+    process.process_group(0);
     process.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child =
         process.spawn().map_err(|source| PoolError::Start { program: command.program.clone(), source })?;
