@@ -1,12 +1,13 @@
 //! The command line: one file per command.
 #![allow(clippy::print_stdout)] // This is where the program speaks to people.
 
+mod demo;
 mod doctor;
 mod policy;
 mod run;
 mod serve;
-pub(crate) mod table;
-pub(crate) mod terminal;
+mod table;
+mod terminal;
 mod tools;
 
 use std::io::IsTerminal;
@@ -16,7 +17,6 @@ use clap::{Parser, Subcommand};
 use lockhouse_policies::Policy;
 
 use crate::config::{self, ConfigError, Files, Settings};
-use crate::demo;
 use crate::execution::Language;
 use crate::supervisor::{StartError, Supervisor};
 

@@ -8,7 +8,6 @@ mod catalog;
 mod child_stderr;
 mod cli;
 mod config;
-mod demo;
 mod execution;
 mod front;
 mod gate;

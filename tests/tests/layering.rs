@@ -310,8 +310,8 @@ fn sources_never_name_what_is_not_theirs() {
         ("bincode", &["protocol/src/frame"]),
         ("RoleClient", &["supervisor/src/upstream"]),
         ("ClientHandler", &["supervisor/src/upstream"]),
-        ("RoleServer", &["supervisor/src/front", "supervisor/src/demo/server"]),
-        ("ServerHandler", &["supervisor/src/front", "supervisor/src/demo/server"]),
+        ("RoleServer", &["supervisor/src/front", "supervisor/src/cli/demo/server"]),
+        ("ServerHandler", &["supervisor/src/front", "supervisor/src/cli/demo/server"]),
         ("decide(", &["supervisor/src/gate", "policies"]),
     ];
     for (word, rooms) in rooms {

@@ -3,7 +3,7 @@
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use crate::demo::data::{COUNTRIES, ORDER_STATUSES, PRIORITIES, TICKET_STATUSES, TIERS};
+use crate::cli::demo::data::{COUNTRIES, ORDER_STATUSES, PRIORITIES, TICKET_STATUSES, TIERS};
 
 /// The most entries that one call returns; the lists are longer, so that there is something to page through.
 const PAGE_MAX: u64 = 500;

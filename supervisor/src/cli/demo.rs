@@ -14,7 +14,7 @@ use lockhouse_protocol::ServerName;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{self, table};
+use super::{UNAVAILABLE, complain, table};
 use crate::config::{Files, Settings};
 use crate::execution::{Answer, Language, parsed};
 use crate::supervisor::{CodeRequest, Supervisor};
@@ -33,7 +33,7 @@ pub(crate) async fn demo() -> ExitCode {
     match shown().await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
-        Err(error) => cli::complain(error.as_ref(), cli::UNAVAILABLE),
+        Err(error) => complain(error.as_ref(), UNAVAILABLE),
     }
 }
 

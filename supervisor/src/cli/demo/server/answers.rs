@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use crate::demo::data::{Order, Shop, Ticket};
+use crate::cli::demo::data::{Order, Shop, Ticket};
 
 /// A demonstration that runs for days must not grow without end.
 const NOTES_MAX: usize = 50;
