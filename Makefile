@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams bench lint install tools clean
+.PHONY: build demo test test-quick test-upstreams bench lint install tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -12,7 +12,7 @@ demo: build
 	target/release/lockhouse demo
 
 # Everything: unit, property, snapshot and black-box tests, then real upstream servers in both languages.
-test: test-quick test-upstreams
+test: tools-for-tests test-quick test-upstreams
 
 test-quick: tools
 	$(CARGO) build --locked --workspace
@@ -38,6 +38,9 @@ install: build
 
 tools:
 	@packaging/check-tools
+
+tools-for-tests:
+	@packaging/check-tools npm git
 
 clean:
 	$(CARGO) clean

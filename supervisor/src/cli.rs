@@ -52,7 +52,7 @@ enum Command {
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
-    /// Try every protection on this host
+    /// Say what protections this host gives, and try what a sealed worker must not be able to do
     Doctor(doctor::Arguments),
     /// The demo's own upstream server
     #[command(hide = true)]

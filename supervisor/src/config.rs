@@ -51,6 +51,9 @@ pub(crate) enum ConfigError {
         "no place to keep the audit log: set HOME, XDG_STATE_HOME or STATE_DIRECTORY, or audit.directory in the configuration"
     )]
     NoStateDirectory,
+    /// Neither of the places where a policy may be kept is known.
+    #[error("no place for the policy: set HOME or XDG_CONFIG_HOME, or name it with --policy")]
+    NoPolicyDirectory,
 }
 
 /// The files named on the command line.
@@ -170,7 +173,7 @@ pub(crate) fn find_policy(files: &Files) -> Option<PathBuf> {
 /// Where `policy init` writes.
 pub(crate) fn policy_path(files: &Files) -> Result<PathBuf, ConfigError> {
     let default = || locate::user_directory().map(|directory| directory.join("policy.toml"));
-    files.policy.clone().or_else(default).ok_or(ConfigError::NoStateDirectory)
+    files.policy.clone().or_else(default).ok_or(ConfigError::NoPolicyDirectory)
 }
 
 fn read(path: &Path) -> Result<Source, ConfigError> {

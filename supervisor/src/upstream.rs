@@ -20,6 +20,9 @@ use lockhouse_protocol::ServerName;
 
 pub(crate) use connection::{Connection, Offer, State};
 
+/// Set for every upstream server: a Lockhouse among them must not start the next.
+pub(crate) const NESTED: &str = "LOCKHOUSE_UPSTREAM";
+
 /// How one stdio upstream server is started.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerCommand {

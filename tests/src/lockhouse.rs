@@ -88,6 +88,12 @@ impl Lockhouse {
         path
     }
 
+    /// The program under test.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// A path below the directory of this test.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {

@@ -1,4 +1,4 @@
-//! `lockhouse doctor`: every promise of the sandbox, tried on this host with the workers that would serve.
+//! `lockhouse doctor`: what this host gives, and what a sealed worker must not be able to do, tried with real workers.
 
 use std::process::ExitCode;
 
@@ -61,7 +61,11 @@ pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
 }
 
 fn report(rows: &[Row], reduced: &[String], arguments: &Arguments) -> ExitCode {
-    let level = if reduced.is_empty() { "full" } else { "reduced" };
+    let level = match rows.iter().all(|row| row.holds) {
+        false => "none",
+        true if reduced.is_empty() => "full",
+        true => "reduced",
+    };
     if arguments.json {
         let row = |row: &Row| json!({"protection": row.protection, "holds": row.holds, "found": row.found, "fix": row.fix});
         let rows: Vec<Value> = rows.iter().map(row).collect();
@@ -76,6 +80,11 @@ fn report(rows: &[Row], reduced: &[String], arguments: &Arguments) -> ExitCode {
         println!("\nsandbox level: {level}");
         for missing in reduced {
             println!("  reduced: {missing}");
+            if missing.starts_with("no namespaces") {
+                println!(
+                    "    to permit them: sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns"
+                );
+            }
         }
     }
     let fatal = rows.iter().any(|row| !row.holds) || (arguments.require.is_some() && !reduced.is_empty());
@@ -99,7 +108,7 @@ async fn engine(supervisor: &Supervisor, language: Language) -> (Row, Vec<String
             (Row { protection, holds, found, fix }, prepared.reduced)
         }
         Err(reason) => {
-            let fix = "see the reason".to_owned();
+            let fix = "see found".to_owned();
             (Row { protection, holds: false, found: reason, fix }, Vec::new())
         }
     }

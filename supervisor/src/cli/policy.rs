@@ -44,7 +44,11 @@ pub(super) async fn policy(files: &Files, command: Command) -> ExitCode {
             }
             Ok((settings, policy)) => {
                 let named: Vec<&ServerName> = policy.servers().collect();
-                println!("the policy is valid and speaks of {} servers", named.len());
+                println!(
+                    "the policy is valid and speaks of {} server{}",
+                    named.len(),
+                    if named.len() == 1 { "" } else { "s" }
+                );
                 for server in settings.servers.keys().filter(|server| !named.contains(server)) {
                     println!(
                         "server {server} is configured but not in the policy: every call to it is denied"
@@ -113,7 +117,7 @@ async fn init(files: &Files, force: bool) -> ExitCode {
         count(true),
         count(false)
     );
-    println!("read it, and move what you want to permit into the allow lists");
+    println!("read it, and delete the # before each tool that you want to permit");
     ExitCode::SUCCESS
 }
 

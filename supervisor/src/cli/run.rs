@@ -121,6 +121,9 @@ fn print_for_people(answer: &Answer) {
         Some(value) => println!("{}", for_stdout(&format!("{value:#}"))),
         None => {}
     }
+    for missing in answer.sandbox.iter().flat_map(|sandbox| &sandbox.reduced) {
+        eprintln!("lockhouse: reduced sandbox: {missing}");
+    }
     if let Some(error) = &answer.error {
         eprintln!("{}", for_stderr(&told(answer, error)));
     }

@@ -6,13 +6,20 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{UNAVAILABLE, start};
+use super::{UNAVAILABLE, USAGE, start};
 use crate::config::Files;
 use crate::execution::Language;
 use crate::front;
+use crate::upstream::NESTED;
 
 /// Serves until the client closes its end, or a signal asks to stop.
 pub(super) async fn serve(files: &Files) -> ExitCode {
+    if std::env::var_os(NESTED).is_some() {
+        eprintln!(
+            "lockhouse: this is an upstream server of another Lockhouse; take it out of that one's servers file"
+        );
+        return ExitCode::from(USAGE);
+    }
     let supervisor = match start(files, &[Language::Python, Language::Typescript]) {
         Ok(supervisor) => Arc::new(supervisor),
         Err(status) => return status,

@@ -109,9 +109,9 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
     }
 }
 
-/// `SERVER.TOOL`; a tool's name may have dots, a server's may not.
+/// `SERVER.TOOL`, or `SERVER/TOOL` as denials have it; a tool's name may have both, a server's neither.
 pub(super) fn parse_name(name: &str) -> Result<(ServerName, ToolName), ExitCode> {
-    let Some((server, tool)) = name.split_once('.') else {
+    let Some((server, tool)) = name.split_once(['.', '/']) else {
         eprintln!("lockhouse: {name:?} is not of the form SERVER.TOOL");
         return Err(ExitCode::from(USAGE));
     };

@@ -4,7 +4,7 @@
 //! left out, so that the others work.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lockhouse_policies::{Diagnostic, Diagnostics, Source};
 use lockhouse_protocol::ServerName;
@@ -66,6 +66,13 @@ fn server(
     if entry.disabled {
         return Ok(None);
     }
+    // An AI client's own file lists us too, and each of us would start the next.
+    let program = Path::new(&entry.command).file_name();
+    if program.is_some_and(|name| name == "lockhouse")
+        && entry.args.iter().any(|argument| argument == "serve")
+    {
+        return Err("it is Lockhouse itself".into());
+    }
     let command = ServerCommand {
         program: entry.command,
         arguments: entry.args,
@@ -110,6 +117,7 @@ mod tests {
             "git": {"command": "mcp-server-git", "alwaysAllow": []},
             "web": {"url": "https://example.com/mcp"},
             "a b": {"command": "x"},
+            "self": {"command": "/usr/bin/lockhouse", "args": ["serve"]},
             "bad": {"command": 3}}}"#;
         assert_eq!(parsed(text), Ok(vec!["git".to_owned()]));
     }

@@ -30,7 +30,7 @@ impl ServerProcess {
         let mut process = Command::new(&command.program);
         process.args(&command.arguments).env_clear();
         let inherited = INHERITED.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
-        process.envs(inherited).envs(&command.environment);
+        process.envs(inherited).envs(&command.environment).env(super::NESTED, "1");
         if let Some(directory) = &command.directory {
             process.current_dir(directory);
         }

@@ -3,6 +3,7 @@
 
 mod deaths;
 mod endings;
+mod nested;
 mod parallel;
 mod upstreams;
 
