@@ -137,7 +137,8 @@ impl Run<'_> {
             // A worker that does not read what it asked for is not heard, and nothing more is made for it.
             let hears = self.out.len() < OUT_BYTES_MAX;
             tokio::select! {
-                // In this order: a clock that has run out wins over whatever else is ready.
+                // In this order: a clock that has run out wins over whatever else is ready, and replies that are there
+                // leave together before more is heard.
                 biased;
                 () = cancelled.cancelled() => return Ending::Cancelled,
                 () = &mut deadline => {
@@ -148,6 +149,15 @@ impl Run<'_> {
                     self.lease.worker.process.signal(Signal::SIGINT);
                     deadline.as_mut().reset(tokio::time::Instant::now() + self.limits.grace);
                 }
+                Some((call, reply, record)) = self.answering.next(), if hears => {
+                    self.under_way.remove(&call);
+                    self.calls.extend(record);
+                    self.reply(call, reply);
+                }
+                written = to.write(&self.out), if !self.out.is_empty() => match written {
+                    Ok(count) => drop(self.out.drain(..count)),
+                    Err(_) => return self.died().await,
+                },
                 read = from.read(&mut buffer), if hears => {
                     let ending = match read {
                         Ok(count @ 1..) => self.hear(&buffer[..count]),
@@ -156,15 +166,6 @@ impl Run<'_> {
                     if let Some(ending) = ending {
                         return ending;
                     }
-                }
-                written = to.write(&self.out), if !self.out.is_empty() => match written {
-                    Ok(count) => drop(self.out.drain(..count)),
-                    Err(_) => return self.died().await,
-                },
-                Some((call, reply, record)) = self.answering.next(), if hears => {
-                    self.under_way.remove(&call);
-                    self.calls.extend(record);
-                    self.reply(call, reply);
                 }
             }
         }
