@@ -48,7 +48,10 @@ pub(crate) struct Tool {
 impl Tool {
     /// Reads one entry of `tools/list`; `None` for one that cannot be called by any name.
     pub(crate) fn from_json(text: &str) -> Option<Self> {
-        let raw: Value = serde_json::from_str(text).ok().filter(|_| text.len() <= DEFINITION_BYTES_MAX)?;
+        if text.len() > DEFINITION_BYTES_MAX {
+            return None;
+        }
+        let raw: Value = serde_json::from_str(text).ok()?;
         let name = ToolName::new(raw.get("name")?.as_str()?).ok()?;
         let words = raw.get("description").and_then(Value::as_str).unwrap_or_default();
         let description: String = words.chars().take(DESCRIPTION_CHARS_MAX).collect();
@@ -59,6 +62,7 @@ impl Tool {
             Some(more) => *more == Value::Bool(false),
         };
         let identifier = identifier(name.as_str());
+        let summary = summary(&description);
         let shape = signature::Shape {
             identifier: &identifier,
             parameters: &parameters,
@@ -69,9 +73,9 @@ impl Tool {
         Some(Self {
             python: shape.python(),
             typescript: shape.typescript(),
-            summary: summary(&description),
             read_only: raw.pointer("/annotations/readOnlyHint").and_then(Value::as_bool).unwrap_or(false),
-            searched: search::Searched::new(name.as_str(), &summary(&description), &parameters, &description),
+            searched: search::Searched::new(name.as_str(), &summary, &parameters, &description),
+            summary,
             name,
             identifier,
             description,

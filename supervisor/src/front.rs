@@ -88,7 +88,7 @@ impl ServerHandler for Front {
             "run_code" => self.run_code(&arguments, context.ct).await,
             "search_tools" => self.search_tools(&arguments).await,
             other => {
-                let other: String = other.chars().take(80).collect();
+                let other = beginning(other);
                 let told = format!("unknown tool {other:?}: there are run_code and search_tools");
                 return Err(ErrorData::invalid_params(told, None));
             }
@@ -161,14 +161,14 @@ fn invalid(message: &str) -> CallToolResult {
 fn code_request(arguments: &JsonObject) -> Result<CodeRequest, String> {
     let known = ["language", "code", "timeout_s", "servers"];
     if let Some(unknown) = arguments.keys().find(|key| !known.contains(&key.as_str())) {
-        let unknown: String = unknown.chars().take(80).collect();
+        let unknown = beginning(unknown);
         return Err(format!("unknown argument {unknown:?}: run_code takes {}", known.join(", ")));
     }
     let language = match arguments.get("language").and_then(Value::as_str) {
         Some("python") => Language::Python,
         Some("typescript" | "javascript") => Language::Typescript,
         Some(other) => {
-            let other: String = other.chars().take(80).collect();
+            let other = beginning(other);
             return Err(format!("unknown language {other:?}: use \"python\" or \"typescript\""));
         }
         None => return Err("language is missing: use \"python\" or \"typescript\"".into()),
@@ -185,6 +185,11 @@ fn code_request(arguments: &JsonObject) -> Result<CodeRequest, String> {
         }
     };
     Ok(CodeRequest { language, code: code.to_owned(), timeout, servers })
+}
+
+/// As much of a name that nobody knows as an answer repeats.
+fn beginning(name: &str) -> String {
+    name.chars().take(80).collect()
 }
 
 fn timeout(seconds: &Value) -> Result<Duration, String> {

@@ -96,9 +96,7 @@ impl Channel {
 
     /// Sends the outcome and waits for the end: the supervisor answers its client first and kills this process then.
     pub fn finish(&self, outcome: Outcome) -> ! {
-        if frame::encode(&FromWorker::Done(outcome.clone()), self.limits.frame_bytes).is_ok() {
-            self.send(&FromWorker::Done(outcome));
-        } else {
+        if !self.send(&FromWorker::Done(outcome)) {
             self.send(&FromWorker::Done(Outcome::Error(self.value_too_large())));
         }
         loop {
@@ -121,11 +119,13 @@ impl Channel {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn send(&self, message: &FromWorker) {
-        let Ok(frame) = frame::encode(message, self.limits.frame_bytes) else { return };
+    /// Sends a message with whatever is queued; false when it does not fit into a frame.
+    fn send(&self, message: &FromWorker) -> bool {
+        let Ok(frame) = frame::encode(message, self.limits.frame_bytes) else { return false };
         let mut state = self.lock();
         state.out.extend_from_slice(&frame);
         self.flush_locked(&mut state);
+        true
     }
 
     fn flush_locked(&self, state: &mut State) {

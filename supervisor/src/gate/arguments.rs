@@ -16,7 +16,8 @@ const SIMILAR: f64 = 0.7;
 
 /// The arguments by name. An array is in the order of the tool's parameters.
 pub(super) fn named(tool: &Tool, arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
-    if json::nodes(arguments).is_some_and(|nodes| nodes > NODES_MAX) {
+    // Every value takes a byte at least, so what is short need not be counted.
+    if arguments.len() > NODES_MAX && json::nodes(arguments).is_some_and(|nodes| nodes > NODES_MAX) {
         return Err(invalid(format!("the arguments have more than {NODES_MAX} values")));
     }
     let count = tool.parameters.len();
@@ -53,11 +54,11 @@ fn unknown_name(tool: &Tool, unknown: &str) -> String {
     let unknown: String = unknown.chars().take(80).collect();
     let meant = match nearest(&unknown, tool.parameters.iter().map(String::as_str)) {
         Some(name) => format!("; did you mean {name}?"),
-        None => String::new(),
+        None => ".".to_owned(),
     };
     let takes =
         if tool.parameters.is_empty() { "no arguments".to_owned() } else { tool.parameters.join(", ") };
-    format!("{} has no argument {unknown:?}{meant} It takes {takes}", tool.name).replace("\" It", "\". It")
+    format!("{} has no argument {unknown:?}{meant} It takes {takes}", tool.name)
 }
 
 /// The name that is most like another one, if any is.
