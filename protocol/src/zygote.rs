@@ -48,6 +48,8 @@ pub enum FromZygote {
         pid: i32,
         /// How.
         exit: Exit,
+        /// CPU time that it used, microseconds.
+        cpu_us: u64,
     },
     /// The kernel refused a fork.
     ForkFailed {

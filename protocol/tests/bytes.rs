@@ -189,8 +189,8 @@ fn from_zygote() {
             },
             FromZygote::Refused { reason: "threads".into() },
             FromZygote::Forked { pid: 4_242 },
-            FromZygote::Exited { pid: 4_242, exit: Exit::Status(-1) },
-            FromZygote::Exited { pid: 4_242, exit: Exit::Signal(9) },
+            FromZygote::Exited { pid: 4_242, exit: Exit::Status(-1), cpu_us: 1_500 },
+            FromZygote::Exited { pid: 4_242, exit: Exit::Signal(9), cpu_us: 0 },
             FromZygote::ForkFailed { reason: "no memory".into() },
         ],
     );

@@ -13,8 +13,8 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use lockhouse_protocol::{
-    Action, CallId, ConversationLimits, ExceededLimit, ExecutionId, Exit, FromWorker, Job, LOOKUPS_MAX,
-    Outcome, Reply, Request, ServerName, Stream, ToWorker, ToolName, frame,
+    Action, CallId, ConversationLimits, ExceededLimit, ExecutionId, FromWorker, Job, LOOKUPS_MAX, Outcome,
+    Reply, Request, ServerName, Stream, ToWorker, ToolName, frame,
 };
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -24,7 +24,7 @@ pub(crate) use answer::{Answer, Language, Refusal, Sandbox, Status, parsed};
 pub(crate) use ending::Ending;
 
 use crate::gate::{CallRecord, Gate, Requester};
-use crate::pool::Lease;
+use crate::pool::{Death, Lease};
 
 const READ_BYTES: usize = 64 * 1024;
 /// Replies that wait to be written to a worker, bytes, before it is no longer heard.
@@ -248,11 +248,6 @@ impl Run<'_> {
         format!("CPU time limit of {} s reached", self.limits.cpu.as_secs())
     }
 
-    /// The kernel kills at the hard limit what ignores the signal at the soft one.
-    fn used_up_cpu(&self) -> bool {
-        self.lease.worker.process.cpu_time().is_some_and(|used| used >= self.limits.cpu)
-    }
-
     fn memory_limit(&self) -> String {
         format!("memory limit of {} MiB reached", self.limits.memory_bytes / (1024 * 1024))
     }
@@ -268,13 +263,9 @@ impl Run<'_> {
         };
         match exit {
             _ if self.interrupted => Ending::Timeout(None),
-            Ok(Exit::Signal(signal)) if signal == Signal::SIGXCPU as i32 => {
-                Ending::Limit(self.cpu_limit(), None)
-            }
-            Ok(Exit::Signal(signal)) if signal == Signal::SIGKILL as i32 && self.used_up_cpu() => {
-                Ending::Limit(self.cpu_limit(), None)
-            }
-            Ok(exit) => Ending::Killed(ending::in_words(exit)),
+            // The kernel kills at the hard limit what ignores the signal at the soft one.
+            Ok(Death { cpu, .. }) if cpu >= self.limits.cpu => Ending::Limit(self.cpu_limit(), None),
+            Ok(Death { exit, .. }) => Ending::Killed(ending::in_words(exit)),
             Err(_) => Ending::Killed("its zygote ended, and the worker with it".into()),
         }
     }

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 pub(crate) use seal::Unsealed;
+pub(crate) use worker::Death;
 use worker::Worker;
 use zygote::{Birth, ZygoteHandle};
 pub(crate) use zygote::{Prepared, ZygoteCommand};

@@ -2,7 +2,7 @@
 //!
 //! It has one thread, an empty environment and one descriptor that matters: the supervisor's socket, which it was
 //! given as standard input.
-#![allow(unsafe_code)] // fork.
+#![allow(unsafe_code)] // fork, and wait4 for what a worker used.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -15,7 +15,6 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
 };
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
 use crate::channel::Channel;
@@ -177,14 +176,25 @@ fn be_worker(
 
 fn reap(socket: &OwnedFd) -> Result<(), ZygoteError> {
     loop {
-        let (pid, exit) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::Exited(pid, status)) => (pid, Exit::Status(status)),
-            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, Exit::Signal(signal as i32)),
-            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(()),
-            Ok(_) | Err(Errno::EINTR) => continue,
-            Err(errno) => return Err(errno.into()),
+        let mut status = 0;
+        // SAFETY: both pointers are to live values; zeros are a valid rusage, which the kernel overwrites.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        let pid = unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage) };
+        match (pid, Errno::last()) {
+            (0, _) | (-1, Errno::ECHILD) => return Ok(()),
+            (-1, Errno::EINTR) => continue,
+            (-1, errno) => return Err(errno.into()),
+            _ => {}
+        }
+        let exit = match libc::WIFSIGNALED(status) {
+            true => Exit::Signal(libc::WTERMSIG(status)),
+            false => Exit::Status(libc::WEXITSTATUS(status)),
         };
-        send(socket, &FromZygote::Exited { pid: pid.as_raw(), exit }, &[])?;
+        let micros =
+            |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_usec.unsigned_abs();
+        let cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
+        send(socket, &FromZygote::Exited { pid, exit, cpu_us }, &[])?;
     }
 }
 

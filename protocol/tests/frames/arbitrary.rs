@@ -138,6 +138,10 @@ pub(crate) fn from_zygote() -> impl Strategy<Value = FromZygote> {
         text().prop_map(|reason| FromZygote::Refused { reason }),
         text().prop_map(|reason| FromZygote::ForkFailed { reason }),
         any::<i32>().prop_map(|pid| FromZygote::Forked { pid }),
-        (any::<i32>(), exit).prop_map(|(pid, exit)| FromZygote::Exited { pid, exit }),
+        (any::<i32>(), exit, any::<u64>()).prop_map(|(pid, exit, cpu_us)| FromZygote::Exited {
+            pid,
+            exit,
+            cpu_us
+        }),
     ]
 }

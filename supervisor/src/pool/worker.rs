@@ -15,11 +15,18 @@ use super::seal;
 const SEAL_TIMEOUT: Duration = Duration::from_secs(20);
 const READ_BYTES: usize = 64 * 1024;
 
+/// How a worker ended, and what it had used by then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Death {
+    pub(crate) exit: Exit,
+    pub(crate) cpu: Duration,
+}
+
 /// What the zygote hands over.
 pub(super) struct Newborn {
     pub(super) process: WorkerProcess,
     pub(super) socket: OwnedFd,
-    pub(super) exit: oneshot::Receiver<Exit>,
+    pub(super) exit: oneshot::Receiver<Death>,
     /// Seccomp filters that it must have.
     pub(super) filters: u32,
 }
@@ -32,7 +39,7 @@ pub(crate) struct Worker {
     pub(crate) stream: Stream,
     pub(crate) decoder: FrameDecoder,
     pub(crate) conversation: Conversation,
-    pub(crate) exit: oneshot::Receiver<Exit>,
+    pub(crate) exit: oneshot::Receiver<Death>,
 }
 
 impl Worker {
@@ -75,8 +82,12 @@ impl Worker {
 
     async fn last_words(&mut self) -> String {
         match (&mut self.exit).await {
-            Ok(Exit::Signal(signal)) => format!("it was ended by signal {signal} while it sealed itself"),
-            Ok(Exit::Status(status)) => format!("it ended with status {status} while it sealed itself"),
+            Ok(Death { exit: Exit::Signal(signal), .. }) => {
+                format!("it was ended by signal {signal} while it sealed itself")
+            }
+            Ok(Death { exit: Exit::Status(status), .. }) => {
+                format!("it ended with status {status} while it sealed itself")
+            }
             Err(_) => "it ended together with its zygote".into(),
         }
     }

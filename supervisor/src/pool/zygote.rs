@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use lockhouse_protocol::zygote::ZYGOTE_FRAME_BYTES_MAX;
-use lockhouse_protocol::{Exit, FromZygote, SandboxProfile, ToZygote, frame};
+use lockhouse_protocol::{FromZygote, SandboxProfile, ToZygote, frame};
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
 };
@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::PoolError;
 use super::process::WorkerProcess;
-use super::worker::Newborn;
+use super::worker::{Death, Newborn};
 use crate::child_stderr::LastLines;
 
 /// Preloading Python takes a tenth of a second; a heavy package on a slow disk can take many.
@@ -67,7 +67,7 @@ struct Zygote {
     socket: AsyncFd<OwnedFd>,
     child: Child,
     last_lines: LastLines,
-    live: HashMap<i32, oneshot::Sender<Exit>>,
+    live: HashMap<i32, oneshot::Sender<Death>>,
 }
 
 /// Starts one and waits until it can fork. What it bears is passed to `born`.
@@ -177,10 +177,10 @@ impl Zygote {
                 born(Birth::Failed(format!("the kernel refused a fork: {reason}")));
                 Ok(())
             }
-            Some((FromZygote::Exited { pid, exit }, _)) => {
+            Some((FromZygote::Exited { pid, exit, cpu_us }, _)) => {
                 if let Some(exited) = self.live.remove(&pid) {
                     // Nobody may be interested any more.
-                    let _ = exited.send(exit);
+                    let _ = exited.send(Death { exit, cpu: Duration::from_micros(cpu_us) });
                 }
                 Ok(())
             }

@@ -41,6 +41,15 @@ fn a_limit_ends_what_exceeds_it_in_words_and_nothing_else() {
             beyond: "for(;;);",
         },
         Row {
+            name: "CPU, with its signal ignored",
+            config: "[limits]\ncpu_seconds = 1\n[python]\npreload = [\"ctypes\"]\n",
+            language: python,
+            status: "limit",
+            says: "CPU time limit of 1 s",
+            below: "1",
+            beyond: "import ctypes\nctypes.CDLL(None).signal(24, 1)\nwhile True: pass",
+        },
+        Row {
             name: "CPU, caught",
             config: cpu,
             language: python,
