@@ -12,6 +12,7 @@
 //! a [`Violation`], which ends the worker.
 
 pub mod conversation;
+pub mod finding;
 pub mod frame;
 pub mod id;
 pub mod profile;
@@ -19,10 +20,11 @@ pub mod worker;
 pub mod zygote;
 
 pub use conversation::{Action, Conversation, ExceededLimit, LOOKUPS_MAX, Violation};
+pub use finding::{Finding, Protection, Verdict};
 pub use frame::{FrameDecoder, FrameError};
 pub use id::{CallId, ExecutionId, InvalidName, ServerName, ToolName};
 pub use profile::{ConversationLimits, SandboxProfile};
 pub use worker::{
     CodeError, Failure, FailureCode, FromWorker, Job, Outcome, Reply, Request, Stream, ToWorker,
 };
-pub use zygote::{Exit, FromZygote, ToZygote};
+pub use zygote::{Exit, FromZygote, SECCOMP_FILTERS, STACK_OVERFLOW_STATUS, ToZygote};

@@ -2,15 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::finding::Finding;
 use crate::profile::SandboxProfile;
 
 /// Bytes of one encoded zygote message.
 pub const ZYGOTE_FRAME_BYTES_MAX: u32 = 64 * 1024;
 
+/// Seccomp filters that each worker installs, and the supervisor counts.
+pub const SECCOMP_FILTERS: u32 = 1;
+
+/// The status of a worker whose stack overflowed in compiled code.
+pub const STACK_OVERFLOW_STATUS: i32 = 72;
+
 /// Supervisor to zygote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToZygote {
-    /// First and once: load everything, enter namespaces, compile the filters.
+    /// First and once: load everything, enter namespaces, try the seal.
     Prepare(SandboxProfile),
     /// Fork one worker.
     Fork {
@@ -27,10 +34,8 @@ pub enum FromZygote {
     Prepared {
         /// Interpreter and version, for people.
         runtime: String,
-        /// Protections that this host does not give, each a short phrase.
-        reduced: Vec<String>,
-        /// Seccomp filters that each worker will have.
-        filters: u32,
+        /// How each protection did when it was tried.
+        findings: Vec<Finding>,
     },
     /// Cannot work here, and exits.
     Refused {
@@ -50,6 +55,8 @@ pub enum FromZygote {
         exit: Exit,
         /// CPU time that it used, microseconds.
         cpu_us: u64,
+        /// The largest amount of memory that it held at one time, bytes.
+        peak_memory_bytes: u64,
     },
     /// The kernel refused a fork.
     ForkFailed {

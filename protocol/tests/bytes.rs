@@ -7,8 +7,9 @@ use std::fmt::{Debug, Write};
 
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, FromWorker, FromZygote,
-    Job, Outcome, Request, SandboxProfile, ServerName, Stream, ToWorker, ToZygote, ToolName,
+    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
+    FromZygote, Job, Outcome, Protection, Request, SandboxProfile, ServerName, Stream, ToWorker, ToZygote,
+    ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -184,13 +185,20 @@ fn from_zygote() {
         &[
             FromZygote::Prepared {
                 runtime: "Python 3.12".into(),
-                reduced: vec!["no user namespaces".into()],
-                filters: 3,
+                findings: vec![
+                    Finding::holds(Protection::SystemCalls, "refused"),
+                    Finding::absent(Protection::ControlGroup, "none"),
+                ],
             },
             FromZygote::Refused { reason: "threads".into() },
             FromZygote::Forked { pid: 4_242 },
-            FromZygote::Exited { pid: 4_242, exit: Exit::Status(-1), cpu_us: 1_500 },
-            FromZygote::Exited { pid: 4_242, exit: Exit::Signal(9), cpu_us: 0 },
+            FromZygote::Exited {
+                pid: 4_242,
+                exit: Exit::Status(-1),
+                cpu_us: 1_500,
+                peak_memory_bytes: 4_096,
+            },
+            FromZygote::Exited { pid: 4_242, exit: Exit::Signal(9), cpu_us: 0, peak_memory_bytes: 0 },
             FromZygote::ForkFailed { reason: "no memory".into() },
         ],
     );

@@ -6,13 +6,14 @@ mod servers_file;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_policies::{Diagnostics, Policy, Source};
 use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
 use crate::execution::ExecutionLimits;
-use crate::pool::{PoolSettings, ZygoteCommand};
+use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
 use crate::upstream::ServerCommand;
 
 /// Bytes of a configuration, policy or servers file.
@@ -70,6 +71,9 @@ pub(crate) struct Files {
     pub(crate) servers: Option<PathBuf>,
 }
 
+/// Where workers get control groups, or why they get none.
+pub(crate) type Groups = Result<ControlGroups, String>;
+
 /// Everything that was configured, checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -112,30 +116,31 @@ impl Settings {
         })
     }
 
-    /// Another Python module to import before the seal.
-    pub(crate) fn preload(&mut self, module: &str) {
-        self.document.python.preload.push(module.to_owned());
-    }
-
     /// The pool of the Python engine.
-    pub(crate) fn python(&self) -> Result<PoolSettings, ConfigError> {
+    pub(crate) fn python(&self, groups: &Groups) -> Result<PoolSettings, ConfigError> {
         let python = &self.document.python;
         let program = locate::python(python.interpreter.as_deref())?;
         let extension =
             locate::companion(python.extension.as_deref(), "liblockhouse_python.so", "the Python engine")?;
         let arguments = ["-I", "-B", "-c", PYTHON_ENTRY].map(str::to_owned).into_iter();
         let arguments = arguments.chain([extension.to_string_lossy().into_owned()]).collect();
-        Ok(self.pool(program, arguments, python.preload.clone()))
+        Ok(self.pool(program, arguments, python.preload.clone(), groups))
     }
 
     /// The pool of the JavaScript engine.
-    pub(crate) fn typescript(&self) -> Result<PoolSettings, ConfigError> {
+    pub(crate) fn typescript(&self, groups: &Groups) -> Result<PoolSettings, ConfigError> {
         let worker = self.document.javascript.worker.as_deref();
         let program = locate::companion(worker, "lockhouse-worker", "the JavaScript engine")?;
-        Ok(self.pool(program, Vec::new(), Vec::new()))
+        Ok(self.pool(program, Vec::new(), Vec::new(), groups))
     }
 
-    fn pool(&self, program: PathBuf, arguments: Vec<String>, preload: Vec<String>) -> PoolSettings {
+    fn pool(
+        &self,
+        program: PathBuf,
+        arguments: Vec<String>,
+        preload: Vec<String>,
+        control_groups: &Groups,
+    ) -> PoolSettings {
         let (pool, limits) = (&self.document.pool, &self.limits);
         let profile = SandboxProfile {
             cpu_seconds: limits.cpu.as_secs(),
@@ -145,11 +150,18 @@ impl Settings {
             limits: limits.conversation,
         };
         PoolSettings {
-            zygote: ZygoteCommand { program, arguments, profile },
+            zygote: Arc::new(ZygoteCommand {
+                program,
+                arguments,
+                profile,
+                require_full: pool.require_full,
+                control_groups: control_groups.clone(),
+            }),
             idle: pool.idle as usize,
             running_max: pool.running as usize,
             queue_max: pool.queue as usize,
             recycle_after: pool.recycle_after,
+            recycle_age: Duration::from_secs(pool.recycle_seconds.into()),
         }
     }
 }

@@ -13,8 +13,8 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use lockhouse_protocol::{
-    Action, CallId, ConversationLimits, ExceededLimit, ExecutionId, FromWorker, Job, LOOKUPS_MAX, Outcome,
-    Reply, Request, ServerName, Stream, ToWorker, ToolName, frame,
+    Action, CallId, ConversationLimits, ExceededLimit, ExecutionId, Exit, FromWorker, Job, LOOKUPS_MAX,
+    Outcome, Reply, Request, ServerName, Stream, ToWorker, ToolName, frame,
 };
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -82,6 +82,7 @@ pub(crate) async fn run(
         calls: Vec::new(),
         under_way: BTreeMap::new(),
         interrupted: false,
+        death: None,
     };
     let started = Instant::now();
     let ending = match run.send_job(job) {
@@ -90,9 +91,12 @@ pub(crate) async fn run(
     };
     let wall = started.elapsed();
     run.abandon_calls();
-    let Run { lease, stdout, stderr, calls, .. } = run;
-    let (cpu, peak_memory_bytes) =
-        (lease.worker.process.cpu_time(), lease.worker.process.peak_memory_bytes());
+    let Run { lease, stdout, stderr, calls, death, .. } = run;
+    // The kernel has told of a process that is gone; of one that is not, it is asked.
+    let process = &lease.worker.process;
+    let cpu = death.map(|death| death.cpu).or_else(|| process.cpu_time());
+    let peak_memory_bytes =
+        death.map(|death| death.peak_memory_bytes).or_else(|| process.peak_memory_bytes());
     Ended { ending, stdout, stderr, calls, wall, cpu, peak_memory_bytes }
     // The worker is killed here, as it is dropped: after its answer, whatever it still does.
 }
@@ -111,6 +115,8 @@ struct Run<'a> {
     /// Calls without an answer yet, and when they began.
     under_way: BTreeMap<CallId, (ServerName, ToolName, Instant)>,
     interrupted: bool,
+    /// How the process ended, if it did so by itself.
+    death: Option<Death>,
 }
 
 impl Run<'_> {
@@ -261,12 +267,24 @@ impl Run<'_> {
             let _ = tokio::time::timeout(REAP_TIMEOUT, &mut worker.exit).await;
             return Ending::Broken("it closed its channel and went on".into());
         };
-        match exit {
+        self.death = exit.ok();
+        match self.death {
             _ if self.interrupted => Ending::Timeout(None),
             // The kernel kills at the hard limit what ignores the signal at the soft one.
-            Ok(Death { cpu, .. }) if cpu >= self.limits.cpu => Ending::Limit(self.cpu_limit(), None),
-            Ok(Death { exit, .. }) => Ending::Killed(ending::in_words(exit)),
-            Err(_) => Ending::Killed("its zygote ended, and the worker with it".into()),
+            Some(Death { cpu, .. }) if cpu >= self.limits.cpu => Ending::Limit(self.cpu_limit(), None),
+            Some(death) if self.lacked_memory(&death) => Ending::Limit(self.memory_limit(), None),
+            Some(death) => Ending::Killed(ending::in_words(death.exit)),
+            None => Ending::Killed("its zygote ended, and the worker with it".into()),
         }
+    }
+
+    /// Whether a death was for want of memory: the kernel says so, or an interpreter that could not say it aborted when
+    /// most of its memory was used.
+    fn lacked_memory(&self, death: &Death) -> bool {
+        let worker = &self.lease.worker;
+        let used = death.peak_memory_bytes.saturating_sub(worker.resident_bytes);
+        let aborted = matches!(death.exit, Exit::Signal(number)
+            if [Signal::SIGABRT, Signal::SIGSEGV, Signal::SIGBUS].iter().any(|signal| *signal as i32 == number));
+        worker.was_out_of_memory() || aborted && used >= self.limits.memory_bytes / 4 * 3
     }
 }

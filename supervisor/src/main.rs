@@ -13,6 +13,7 @@ mod front;
 mod gate;
 mod json;
 mod pool;
+mod protections;
 mod supervisor;
 mod upstream;
 

@@ -4,6 +4,7 @@
 //! who wait and asks the zygote for as many forks as are missing. Refilling waits for a quiet moment, since a fork
 //! beside a running execution costs that execution time.
 
+mod cgroup;
 mod process;
 mod seal;
 mod worker;
@@ -11,21 +12,27 @@ mod zygote;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_protocol::Finding;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
+pub(crate) use cgroup::ControlGroups;
 pub(crate) use seal::Unsealed;
 pub(crate) use worker::Death;
 use worker::Worker;
-use zygote::{Birth, ZygoteHandle};
 pub(crate) use zygote::{Prepared, ZygoteCommand};
+use zygote::{Told, ZygoteHandle};
 
 /// Without other work, idle workers are refilled so long after the last lease.
 const QUIET: Duration = Duration::from_millis(5);
 /// After so many failures in a row those who wait are told; the next lease tries again.
 const FAILURES_MAX: u32 = 3;
+
+/// The generation of no zygote.
+const NOBODY: u32 = 0;
 
 /// Why there is no worker.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +43,9 @@ pub(crate) enum PoolError {
     /// The zygote found that it cannot work on this host.
     #[error("{0}")]
     Refused(String),
+    /// A protection is missing or does not hold.
+    #[error("{reason}")]
+    Unprotected { reason: String, findings: Vec<Finding> },
     /// The zygote failed.
     #[error("the zygote failed: {0}")]
     Zygote(String),
@@ -63,10 +73,18 @@ impl PoolError {
     }
 }
 
+/// Characters of a reason that a worker or a zygote gives.
+const REASON_CHARS_MAX: usize = 500;
+
+/// What a worker or a zygote says of itself, fit to be shown: one that was replaced could say anything.
+fn bounded(reason: &str) -> String {
+    lockhouse_policies::printable(reason).chars().take(REASON_CHARS_MAX).collect()
+}
+
 /// How a pool is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct PoolSettings {
-    pub(crate) zygote: ZygoteCommand,
+    pub(crate) zygote: Arc<ZygoteCommand>,
     /// Sealed workers kept ahead of need.
     pub(crate) idle: usize,
     /// Executions at one time.
@@ -75,6 +93,8 @@ pub(crate) struct PoolSettings {
     pub(crate) queue_max: usize,
     /// Forks after which the zygote is started anew, for new randomness and a new address layout.
     pub(crate) recycle_after: u32,
+    /// Age at which it is, if it has forked at all.
+    pub(crate) recycle_age: Duration,
 }
 
 type Waiting = oneshot::Sender<Result<Lease, PoolError>>;
@@ -83,7 +103,8 @@ enum Event {
     Lease(Waiting),
     Released,
     ZygoteStarted(Result<(ZygoteHandle, Prepared), PoolError>, u32),
-    Admitted(Result<Worker, PoolError>),
+    Admitted(Result<Worker, PoolError>, u32),
+    Crashed(u32),
     ZygoteGone(PoolError, u32),
 }
 
@@ -139,12 +160,18 @@ struct Keeper {
     events: mpsc::UnboundedSender<Event>,
     prepared: watch::Sender<Option<Prepared>>,
     zygote: Option<ZygoteHandle>,
-    /// Tells the current zygote from those that retire.
+    /// Tells the current zygote from those that retire or are dead. `NOBODY` while there is none.
     generation: u32,
+    /// Of the zygote that was started last.
+    last_generation: u32,
     starting: bool,
+    started: Instant,
+    /// A worker of this zygote crashed: what it learned of the address layout shall be worth nothing.
+    crashed: bool,
     forks: u32,
     forking: usize,
-    idle: Vec<Worker>,
+    /// With their generation, the oldest first.
+    idle: VecDeque<(u32, Worker)>,
     waiting: VecDeque<Waiting>,
     running: usize,
     failures: u32,
@@ -162,11 +189,14 @@ impl Keeper {
             events,
             prepared,
             zygote: None,
-            generation: 0,
+            generation: NOBODY,
+            last_generation: NOBODY,
             starting: false,
+            started: Instant::now(),
+            crashed: false,
             forks: 0,
             forking: 0,
-            idle: Vec::new(),
+            idle: VecDeque::new(),
             waiting: VecDeque::new(),
             running: 0,
             failures: 0,
@@ -177,14 +207,16 @@ impl Keeper {
     async fn keep(mut self, mut inbox: mpsc::UnboundedReceiver<Event>) {
         self.start_zygote();
         loop {
-            let missing = self.idle.len() + self.forking < self.settings.idle && self.failures < FAILURES_MAX;
+            let missing = self.ready() < self.settings.idle && self.failures < FAILURES_MAX;
             let quiet_at = self.last_lease + QUIET;
+            let old_at = self.started + self.settings.recycle_age;
             tokio::select! {
                 event = inbox.recv() => match event {
                     Some(event) => self.hear(event),
                     None => return,
                 },
                 () = tokio::time::sleep_until(quiet_at), if missing && Instant::now() < quiet_at => {}
+                () = tokio::time::sleep_until(old_at), if self.has_served() && Instant::now() < old_at => {}
             }
             self.balance();
         }
@@ -208,7 +240,8 @@ impl Keeper {
                 self.prepared.send_replace(Some(prepared));
                 self.zygote = Some(zygote);
                 self.generation = generation;
-                (self.forks, self.forking) = (0, 0);
+                (self.forks, self.forking, self.crashed) = (0, 0, false);
+                self.started = Instant::now();
             }
             Event::ZygoteStarted(Err(error), _) => {
                 self.starting = false;
@@ -216,22 +249,50 @@ impl Keeper {
                 self.failures = FAILURES_MAX;
                 self.fail(error);
             }
-            Event::Admitted(Ok(worker)) => {
-                self.forking = self.forking.saturating_sub(1);
-                self.failures = 0;
-                self.idle.push(worker);
+            Event::Admitted(admitted, generation) => {
+                let is_current = generation == self.generation;
+                self.forking = self.forking.saturating_sub(usize::from(is_current));
+                match admitted {
+                    Ok(worker) => {
+                        self.failures = 0;
+                        self.idle.push_back((generation, worker));
+                        // One of a retired zygote makes room.
+                        if self.idle.len() > self.settings.idle && self.waiting.is_empty() {
+                            self.idle.pop_front();
+                        }
+                    }
+                    Err(error) if is_current => self.failed(error),
+                    // The end of its zygote has been counted.
+                    Err(_) => {}
+                }
             }
-            Event::Admitted(Err(error)) => {
-                self.forking = self.forking.saturating_sub(1);
-                self.failed(error);
-            }
+            Event::Crashed(generation) => self.crashed |= generation == self.generation,
             Event::ZygoteGone(error, generation) if generation == self.generation => {
                 self.zygote = None;
-                self.idle.clear();
+                self.generation = NOBODY;
+                self.forking = 0;
+                self.idle.retain(|(of, _)| *of != generation);
                 self.failed(error);
             }
             Event::ZygoteGone(..) => {}
         }
+    }
+
+    /// Workers of the current zygote that are idle or on their way.
+    fn ready(&self) -> usize {
+        self.forking + self.idle.iter().filter(|(generation, _)| *generation == self.generation).count()
+    }
+
+    /// Whether workers of the current zygote have run anything.
+    fn has_served(&self) -> bool {
+        self.forks as usize > self.ready()
+    }
+
+    /// Whether it is time for a zygote with other randomness and another address layout.
+    fn is_worn(&self) -> bool {
+        self.crashed
+            || self.forks >= self.settings.recycle_after
+            || self.has_served() && self.started.elapsed() >= self.settings.recycle_age
     }
 
     /// Something went wrong that may go right the next time.
@@ -257,10 +318,10 @@ impl Keeper {
     fn balance(&mut self) {
         self.waiting.retain(|waiting| !waiting.is_closed());
         // An idle worker can be killed by anyone who may.
-        self.idle.retain(|worker| worker.process.is_alive());
+        self.idle.retain(|(_, worker)| worker.process.is_alive());
         while self.running < self.settings.running_max
             && !self.waiting.is_empty()
-            && let Some(worker) = self.idle.pop()
+            && let Some((_, worker)) = self.idle.pop_back()
         {
             let Some(waiting) = self.waiting.pop_front() else { break };
             self.running += 1;
@@ -275,9 +336,9 @@ impl Keeper {
         if self.last_lease.elapsed() >= QUIET {
             wanted = wanted.max(self.settings.idle);
         }
-        let missing = wanted.saturating_sub(self.idle.len() + self.forking);
+        let missing = wanted.saturating_sub(self.ready());
         match &self.zygote {
-            Some(_) if self.forks >= self.settings.recycle_after => self.start_zygote(),
+            Some(_) if self.is_worn() => self.start_zygote(),
             None if missing > 0 || self.failures > 0 => self.start_zygote(),
             _ => {}
         }
@@ -295,22 +356,27 @@ impl Keeper {
         if std::mem::replace(&mut self.starting, true) {
             return;
         }
-        let generation = self.generation + 1;
-        let (command, events, limits) =
-            (self.settings.zygote.clone(), self.events.clone(), self.settings.zygote.profile.limits);
+        self.last_generation += 1;
+        let generation = self.last_generation;
+        let (command, events) = (self.settings.zygote.clone(), self.events.clone());
         tokio::spawn(async move {
-            let told = events.clone();
-            let born = move |birth: Birth| match birth {
-                Birth::Worker(newborn) => {
-                    let told = told.clone();
-                    tokio::spawn(
-                        async move { told.send(Event::Admitted(Worker::admit(newborn, limits).await)) },
-                    );
-                }
-                Birth::Failed(reason) => drop(told.send(Event::Admitted(Err(PoolError::Worker(reason))))),
-                Birth::Gone(error) => drop(told.send(Event::ZygoteGone(error, generation))),
+            let (later, admitting) = (events.clone(), Arc::clone(&command));
+            let told = move |told: Told| {
+                let event = match told {
+                    Told::Born(newborn) => {
+                        let (later, command) = (later.clone(), Arc::clone(&admitting));
+                        tokio::spawn(async move {
+                            later.send(Event::Admitted(Worker::admit(newborn, &command).await, generation))
+                        });
+                        return;
+                    }
+                    Told::NotBorn(reason) => Event::Admitted(Err(PoolError::Worker(reason)), generation),
+                    Told::Crashed => Event::Crashed(generation),
+                    Told::Gone(error) => Event::ZygoteGone(error, generation),
+                };
+                let _ = later.send(event);
             };
-            let started = zygote::start(&command, born).await;
+            let started = zygote::start(&command, told).await;
             let _ = events.send(Event::ZygoteStarted(started, generation));
         });
     }

@@ -11,7 +11,7 @@ use crate::audit::{Audit, AuditError};
 use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Language, Refusal, Sandbox};
 use crate::gate::{Gate, Requester};
-use crate::pool::{Lease, Pool, PoolError, Prepared};
+use crate::pool::{ControlGroups, Lease, Pool, PoolError, Prepared};
 use crate::upstream::Upstreams;
 
 /// How long an execution waits for a worker, at least.
@@ -61,13 +61,15 @@ impl Supervisor {
         let upstreams = Upstreams::connect(settings.servers.clone());
         let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
         let gate = Gate::new(policy, audit, upstreams, reply_bytes_max);
+        // Before the first zygote: what is started from here on is started in our part of the hierarchy.
+        let groups = ControlGroups::take();
         let pool = |language: Language| {
             if !languages.contains(&language) {
                 return Err(format!("{} was not started", language.as_str()));
             }
             let pool = match language {
-                Language::Python => settings.python(),
-                Language::Typescript => settings.typescript(),
+                Language::Python => settings.python(&groups),
+                Language::Typescript => settings.typescript(&groups),
             };
             let told = |error: ConfigError| {
                 tracing::info!("{} is not available: {error}", language.as_str());
@@ -79,12 +81,11 @@ impl Supervisor {
         Ok(Self { settings, gate, python, typescript })
     }
 
-    /// How each language's zygote sees this host; waits until it has said so.
-    pub(crate) async fn prepared(&self, language: Language) -> Result<Prepared, String> {
-        let pool = self.pool(language)?;
-        let lease = pool.lease().await.map_err(|error| error.to_string())?;
-        drop(lease);
-        pool.prepared().ok_or_else(|| "the zygote is starting".to_owned())
+    /// How a language's zygote sees this host, once a worker of it is sealed.
+    pub(crate) async fn prepared(&self, language: Language) -> Result<Prepared, PoolError> {
+        let pool = self.pool(language).map_err(PoolError::Refused)?;
+        drop(pool.lease().await?);
+        pool.prepared().ok_or(PoolError::Closed)
     }
 
     fn pool(&self, language: Language) -> Result<&Pool, String> {

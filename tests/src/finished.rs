@@ -9,6 +9,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+/// What depends on the host.
+const REDUCED: &str = "lockhouse: reduced sandbox:";
+
 /// Far more than any test needs; what is still running then has hung.
 const HANGS_AFTER: Duration = Duration::from_secs(60);
 
@@ -59,6 +62,16 @@ impl Finished {
         finished
     }
 
+    /// Standard error without what depends on the host.
+    #[must_use]
+    pub fn complaints(&self) -> String {
+        self.stderr
+            .lines()
+            .filter(|line| !line.starts_with(REDUCED))
+            .map(|line| format!("{line}\n"))
+            .collect()
+    }
+
     /// Standard output as JSON.
     ///
     /// # Panics
@@ -73,7 +86,8 @@ impl Finished {
     pub fn told(&self) -> String {
         let text = format!("{}{}", self.stdout, self.stderr);
         let text = if self.directory.is_empty() { text } else { text.replace(&self.directory, "[DIR]") };
-        let lines: Vec<&str> = text.lines().map(|line| without_time(line.trim_end())).collect();
+        let lines = text.lines().filter(|line| !line.starts_with(REDUCED));
+        let lines: Vec<&str> = lines.map(|line| without_time(line.trim_end())).collect();
         format!("{}\nexit status {:?}", lines.join("\n"), self.status)
     }
 }

@@ -2,14 +2,18 @@
 //! client meets it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
 
+mod bare_zygote;
 mod finished;
 mod lockhouse;
+mod native;
 mod processes;
 mod session;
 mod table;
 
+pub use bare_zygote::{BareZygote, End};
 pub use finished::Finished;
 pub use lockhouse::{Lockhouse, fixture_server};
+pub use native::{NativeAttack, native_attacks, native_worker};
 pub use processes::{Process, children, descendants, is_alive, kill, wait_until};
 pub use session::{Ended, Session, structured};
 pub use table::{Table, ensure, equal};

@@ -7,5 +7,6 @@ pub mod channel;
 pub mod engine;
 pub mod sandbox;
 pub mod signals;
+mod stack_overflow;
 pub mod tool_host;
 pub mod zygote;

@@ -4,8 +4,10 @@ mod javascript;
 
 use std::process::ExitCode;
 
+use lockhouse_worker::sandbox::Layers;
+
 fn main() -> ExitCode {
-    match lockhouse_worker::zygote::run(&mut javascript::JavaScript::new()) {
+    match lockhouse_worker::zygote::run(&mut javascript::JavaScript::new(), Layers::ALL) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("lockhouse-worker: {error}");

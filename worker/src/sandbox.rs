@@ -3,10 +3,12 @@
 //! Each step assumes that the steps before it were done and that the code to come is native and hostile. A step that
 //! fails ends the worker: there is no way to a [`Sandboxed`] but through all of them.
 
-mod capabilities;
 mod descriptors;
 mod landlock;
+mod layers;
 mod namespaces;
+mod privileges;
+mod probe;
 mod process;
 mod rlimits;
 mod seccomp;
@@ -15,8 +17,9 @@ use std::os::fd::OwnedFd;
 
 use lockhouse_protocol::SandboxProfile;
 
+pub use layers::{Layer, Layers};
+pub use probe::probe;
 pub use process::die_with_parent;
-pub use seccomp::Filters;
 
 /// Why this host or this worker cannot be sealed.
 #[derive(Debug, thiserror::Error)]
@@ -45,9 +48,6 @@ pub enum SandboxError {
         /// The system's answer.
         source: std::io::Error,
     },
-    /// The filters do not compile.
-    #[error("the seccomp filters: {0}")]
-    Filters(String),
     /// The parent died between fork and seal.
     #[error("the zygote is gone")]
     Orphaned,
@@ -70,35 +70,32 @@ pub struct Sandboxed(());
 /// What [`prepare`] made for the workers to come.
 #[derive(Debug)]
 pub struct Prepared {
-    filters: Filters,
+    layers: Layers,
     in_user_namespace: bool,
+    /// Why the zygote is in the host's namespaces, if it is.
+    namespaces_refused: Option<String>,
     /// What the zygote has mapped, bytes; a worker's memory limit counts from here.
     mapped_bytes: u64,
-    /// Protections that this host does not give.
-    pub reduced: Vec<String>,
 }
 
-impl Prepared {
-    /// Filters that each worker installs.
-    #[must_use]
-    pub fn filter_count(&self) -> u32 {
-        self.filters.count()
-    }
-}
-
-/// The zygote's part, after everything is loaded: compile the filters, enter namespaces, drop privileges.
+/// The zygote's part, after everything is loaded: enter namespaces, drop privileges.
 ///
 /// # Errors
-/// [`SandboxError`] when a required protection is missing.
-pub fn prepare(profile: &SandboxProfile) -> Result<Prepared, SandboxError> {
-    let filters = Filters::compile()?;
+/// [`SandboxError`] when that is left half done.
+pub fn prepare(profile: &SandboxProfile, layers: Layers) -> Result<Prepared, SandboxError> {
     let mapped_bytes = rlimits::mapped_bytes()?;
-    let mut reduced = landlock::probe()?;
-    reduced.extend(process::probe());
-    let namespaces = namespaces::enter(profile.unprivileged_id)?;
-    reduced.extend(namespaces.reduced);
-    capabilities::drop_all()?;
-    Ok(Prepared { filters, in_user_namespace: namespaces.user, mapped_bytes, reduced })
+    let (in_user_namespace, namespaces_refused) = match layers.has(Layer::Namespaces) {
+        true => namespaces::enter().map(|entered| (entered.user, entered.refused))?,
+        false => (false, Some("left out".into())),
+    };
+    if layers.has(Layer::Privileges) {
+        privileges::drop_all(profile.unprivileged_id)?;
+    }
+    // Workers have the zygote's user. Not earlier: it could not write its own id maps.
+    if layers.has(Layer::Hardening) {
+        process::not_dumpable()?;
+    }
+    Ok(Prepared { layers, in_user_namespace, namespaces_refused, mapped_bytes })
 }
 
 /// The worker's part, between the fork and the first byte of code. The channel becomes descriptor 3, also when
@@ -111,13 +108,36 @@ pub fn enter(
     profile: &SandboxProfile,
     channel: OwnedFd,
 ) -> Result<(Sandboxed, OwnedFd), (SandboxError, Option<OwnedFd>)> {
-    let channel = descriptors::keep_only(channel).map_err(|error| (error, None))?;
-    let sealed = rlimits::set(profile, prepared.mapped_bytes, prepared.in_user_namespace)
-        .and_then(|()| process::harden())
-        .and_then(|()| landlock::restrict())
-        .and_then(|()| prepared.filters.install());
+    enter_observed(prepared, profile, channel, &mut |_| ()).map_err(|(_, error, channel)| (error, channel))
+}
+
+/// [`enter`], with a look after each layer.
+fn enter_observed(
+    prepared: &Prepared,
+    profile: &SandboxProfile,
+    channel: OwnedFd,
+    after: &mut dyn FnMut(Layer),
+) -> Result<(Sandboxed, OwnedFd), (Layer, SandboxError, Option<OwnedFd>)> {
+    let channel = descriptors::keep_only(channel, prepared.layers)
+        .map_err(|error| (Layer::Descriptors, error, None))?;
+    after(Layer::Descriptors);
+    let mut put_on = |layer: Layer, step: &dyn Fn() -> Result<(), SandboxError>| {
+        if prepared.layers.has(layer) {
+            step().map_err(|error| (layer, error))?;
+        }
+        after(layer);
+        Ok(())
+    };
+    let limits = || rlimits::set(profile, prepared.mapped_bytes, prepared.in_user_namespace);
+    let sealed = process::no_new_privileges()
+        .map_err(|error| (Layer::Hardening, error))
+        .and_then(|()| put_on(Layer::Limits, &limits))
+        .and_then(|()| put_on(Layer::Hardening, &process::not_dumpable))
+        .and_then(|()| put_on(Layer::Mdwe, &process::deny_write_execute))
+        .and_then(|()| put_on(Layer::Landlock, &landlock::restrict))
+        .and_then(|()| put_on(Layer::Seccomp, &seccomp::install));
     match sealed {
         Ok(()) => Ok((Sandboxed(()), channel)),
-        Err(error) => Err((error, Some(channel))),
+        Err((layer, error)) => Err((layer, error, Some(channel))),
     }
 }

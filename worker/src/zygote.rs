@@ -19,8 +19,8 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
 use crate::channel::Channel;
 use crate::engine::Engine;
-use crate::sandbox::{self, Prepared};
-use crate::signals;
+use crate::sandbox::{self, Layers, Prepared};
+use crate::{signals, stack_overflow};
 
 /// Why a zygote ends before its supervisor does.
 #[derive(Debug, thiserror::Error)]
@@ -33,34 +33,41 @@ pub enum ZygoteError {
     Frame(#[from] frame::FrameError),
 }
 
-/// Serves forks of `engine` until the supervisor closes the socket.
+/// Serves forks of `engine`, sealed with `layers`, until the supervisor closes the socket.
 ///
 /// # Errors
 /// [`ZygoteError`]; the supervisor sees the socket close.
-pub fn run(engine: &mut dyn Engine) -> Result<(), ZygoteError> {
+pub fn run(engine: &mut dyn Engine, layers: Layers) -> Result<(), ZygoteError> {
     let supervisor = getppid();
     if !sandbox::die_with_parent(supervisor) {
         return Ok(());
     }
     let socket = take_stdin()?;
     let Some(ToZygote::Prepare(profile)) = receive(&socket)? else { return Ok(()) };
-    let (runtime, prepared) = match prepare(engine, &profile) {
+    let (runtime, prepared) = match prepare(engine, &profile, layers) {
         Ok(ready) => ready,
         Err(reason) => return send(&socket, &FromZygote::Refused { reason }, &[]),
     };
     // Becoming another user has cleared it; in namespaces the parent's number may read 0.
     let _ = sandbox::die_with_parent(supervisor);
-    let filters = prepared.filter_count();
-    let reduced = prepared.reduced.clone();
-    send(&socket, &FromZygote::Prepared { runtime, reduced, filters }, &[])?;
+    let findings = match sandbox::probe(&prepared, &profile) {
+        Ok(findings) => findings,
+        Err(error) => return send(&socket, &FromZygote::Refused { reason: error.to_string() }, &[]),
+    };
+    send(&socket, &FromZygote::Prepared { runtime, findings }, &[])?;
     serve(&socket, engine, &profile, &prepared)
 }
 
-fn prepare(engine: &mut dyn Engine, profile: &SandboxProfile) -> Result<(String, Prepared), String> {
+fn prepare(
+    engine: &mut dyn Engine,
+    profile: &SandboxProfile,
+    layers: Layers,
+) -> Result<(String, Prepared), String> {
     ignore_file_signals();
     let runtime = engine.prepare(&profile.preload)?;
     assert_single_thread()?;
-    let prepared = sandbox::prepare(profile).map_err(|error| error.to_string())?;
+    stack_overflow::prepare().map_err(|errno| errno.to_string())?;
+    let prepared = sandbox::prepare(profile, layers).map_err(|error| error.to_string())?;
     Ok((runtime, prepared))
 }
 
@@ -154,7 +161,8 @@ fn be_worker(
         std::process::exit(71)
     };
     let unblocked = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
-    if !sandbox::die_with_parent(zygote) || unblocked.is_err() || signals::install().is_err() {
+    let handled = signals::install().and_then(|()| stack_overflow::install());
+    if !sandbox::die_with_parent(zygote) || unblocked.is_err() || handled.is_err() {
         refuse(Some(&channel), "the zygote is gone, or signals cannot be handled".into());
     }
     engine.after_fork();
@@ -194,7 +202,8 @@ fn reap(socket: &OwnedFd) -> Result<(), ZygoteError> {
         let micros =
             |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_usec.unsigned_abs();
         let cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
-        send(socket, &FromZygote::Exited { pid, exit, cpu_us }, &[])?;
+        let peak_memory_bytes = usage.ru_maxrss.unsigned_abs() * 1024;
+        send(socket, &FromZygote::Exited { pid, exit, cpu_us, peak_memory_bytes }, &[])?;
     }
 }
 

@@ -1,11 +1,12 @@
 //! The system-call filters, as data: what they must never let through, and that each rule says why it is there.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod seccomp;
+
 use std::collections::BTreeSet;
 
+use seccomp::{allows, conditions, document, names, rules, syscall};
 use serde_json::Value;
-
-const SOURCE: &str = include_str!("../seccomp/x86_64.json");
 
 /// Nothing that opens, connects, starts or reaches another process, changes what is mounted, or makes this process
 /// something else. Whoever adds one of these to `allowed` has found a better way, or made a hole.
@@ -63,45 +64,6 @@ const PROT_EXEC: u64 = libc::PROT_EXEC as u64;
 const PRIVATE: u64 = libc::MAP_PRIVATE as u64;
 const ANONYMOUS: u64 = libc::MAP_ANONYMOUS as u64;
 
-fn document() -> Value {
-    serde_json::from_str(SOURCE).unwrap()
-}
-
-fn rules(filter: &str) -> Vec<Value> {
-    document()[filter]["filter"].as_array().unwrap().clone()
-}
-
-fn syscall(rule: &Value) -> &str {
-    rule["syscall"].as_str().unwrap()
-}
-
-fn names(filter: &str) -> BTreeSet<String> {
-    rules(filter).iter().map(|rule| syscall(rule).to_owned()).collect()
-}
-
-fn conditions(rule: &Value) -> &[Value] {
-    rule.get("args").map_or(&[], |args| args.as_array().unwrap())
-}
-
-/// Whether one condition holds, as seccompiler's documentation has it.
-fn holds(condition: &Value, arguments: [u64; 6]) -> bool {
-    let argument = arguments[condition["index"].as_u64().unwrap() as usize];
-    let width = if condition["type"] == "dword" { u64::from(u32::MAX) } else { u64::MAX };
-    let value = condition["val"].as_u64().unwrap();
-    let mask = match &condition["op"] {
-        Value::String(op) if op == "eq" => u64::MAX,
-        op => {
-            op["masked_eq"].as_u64().unwrap_or_else(|| panic!("{op} is new: teach this test what it means"))
-        }
-    };
-    argument & mask & width == value & mask & width
-}
-
-fn allows(name: &str, arguments: [u64; 6]) -> bool {
-    let mut of_that_name = rules("allowed").into_iter().filter(|rule| syscall(rule) == name);
-    of_that_name.any(|rule| conditions(&rule).iter().all(|condition| holds(condition, arguments)))
-}
-
 #[test]
 fn every_filter_does_what_its_name_says() {
     let actions = |name: &str| {
@@ -115,11 +77,6 @@ fn every_filter_does_what_its_name_says() {
     assert_eq!(actions("allowed"), ("allow".into(), errno(libc::EPERM)));
     assert_eq!(names("no_clone3"), BTreeSet::from(["clone3".to_owned()]));
     assert_eq!(document().as_object().unwrap().len(), 3, "a filter that this test does not know");
-}
-
-#[test]
-fn the_filters_compile() {
-    assert_eq!(lockhouse_worker::sandbox::Filters::compile().unwrap().count(), 3);
 }
 
 #[test]

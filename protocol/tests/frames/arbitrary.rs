@@ -1,8 +1,9 @@
 //! Messages with arbitrary contents, of every kind.
 
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, FromWorker, FromZygote,
-    Job, Outcome, Reply, Request, SandboxProfile, ServerName, Stream, ToWorker, ToZygote, ToolName,
+    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
+    FromZygote, Job, Outcome, Protection, Reply, Request, SandboxProfile, ServerName, Stream, ToWorker,
+    ToZygote, ToolName, Verdict,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -133,15 +134,27 @@ pub(crate) fn to_zygote() -> impl Strategy<Value = ToZygote> {
 pub(crate) fn from_zygote() -> impl Strategy<Value = FromZygote> {
     let exit = prop_oneof![any::<i32>().prop_map(Exit::Status), any::<i32>().prop_map(Exit::Signal)];
     prop_oneof![
-        (text(), vec(text(), 0..4), any::<u32>())
-            .prop_map(|(runtime, reduced, filters)| FromZygote::Prepared { runtime, reduced, filters }),
+        (text(), vec(finding(), 0..4))
+            .prop_map(|(runtime, findings)| FromZygote::Prepared { runtime, findings }),
         text().prop_map(|reason| FromZygote::Refused { reason }),
         text().prop_map(|reason| FromZygote::ForkFailed { reason }),
         any::<i32>().prop_map(|pid| FromZygote::Forked { pid }),
-        (any::<i32>(), exit, any::<u64>()).prop_map(|(pid, exit, cpu_us)| FromZygote::Exited {
-            pid,
-            exit,
-            cpu_us
-        }),
+        (any::<i32>(), exit, any::<u64>(), any::<u64>()).prop_map(
+            |(pid, exit, cpu_us, peak_memory_bytes)| FromZygote::Exited {
+                pid,
+                exit,
+                cpu_us,
+                peak_memory_bytes
+            }
+        ),
     ]
+}
+
+fn finding() -> impl Strategy<Value = Finding> {
+    let verdict = prop_oneof![Just(Verdict::Holds), Just(Verdict::Absent), Just(Verdict::Broken)];
+    (select(&Protection::OF_THE_ZYGOTE), verdict, text()).prop_map(|(protection, verdict, found)| Finding {
+        protection,
+        verdict,
+        found,
+    })
 }

@@ -1,13 +1,18 @@
-//! `lockhouse doctor`: what this host gives, and what a sealed worker must not be able to do, tried with real workers.
+//! `lockhouse doctor`: how each protection did when it was tried on this host, what stands behind it, and what to do.
+//!
+//! Nothing here is a check of its own: these are the findings that decide whether `serve` starts.
 
 use std::process::ExitCode;
 
+use lockhouse_protocol::{Finding, Verdict};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{UNAVAILABLE, load, start_with, table};
 use crate::config::Files;
-use crate::execution::{Answer, Language, Status, parsed};
+use crate::execution::Language;
+use crate::pool::PoolError;
+use crate::protections::describe;
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// How to report.
@@ -21,117 +26,155 @@ pub(super) struct Arguments {
     require: Option<String>,
 }
 
-/// Each attempt must fail inside a worker. The last one must succeed, so that a broken probe is not taken for a seal.
-const ATTEMPTS: &str = include_str!("doctor/attempts.py");
-
-struct Row {
-    protection: String,
-    holds: bool,
-    found: String,
-    /// What to do where it does not hold.
-    fix: String,
+/// What was found in all.
+#[derive(Default)]
+struct Report {
+    engines: Vec<Engine>,
+    /// One for each protection, the worst of both engines.
+    findings: Vec<Finding>,
 }
 
-/// Tries everything and reports.
+struct Engine {
+    language: Language,
+    works: bool,
+    found: String,
+}
+
+/// Seals workers of both languages and reports.
 pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
     let languages = [Language::Python, Language::Typescript];
     let (mut settings, policy) = match load(files) {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
-    // The attempts are made past the library, as native code would.
-    settings.preload("ctypes");
     settings.servers.clear();
     let supervisor = match start_with(settings, policy, &languages) {
         Ok(supervisor) => supervisor,
         Err(status) => return status,
     };
-    let mut rows = Vec::new();
-    let mut reduced: Vec<String> = Vec::new();
+    let mut report = Report::default();
     for language in languages {
-        let (row, missing) = engine(&supervisor, language).await;
-        rows.push(row);
-        reduced.extend(missing);
+        let (engine, findings) = engine(&supervisor, language).await;
+        report.engines.push(engine);
+        findings.into_iter().for_each(|finding| report.add(finding));
     }
-    reduced.sort();
-    reduced.dedup();
-    rows.extend(attempts(&supervisor).await);
     supervisor.close().await;
-    report(&rows, &reduced, arguments)
-}
-
-fn report(rows: &[Row], reduced: &[String], arguments: &Arguments) -> ExitCode {
-    let level = match rows.iter().all(|row| row.holds) {
-        false => "none",
-        true if reduced.is_empty() => "full",
-        true => "reduced",
-    };
+    report.findings.sort_by_key(|finding| finding.protection);
     if arguments.json {
-        let row = |row: &Row| json!({"protection": row.protection, "holds": row.holds, "found": row.found, "fix": row.fix});
-        let rows: Vec<Value> = rows.iter().map(row).collect();
-        println!("{:#}", json!({"level": level, "reduced": reduced, "rows": rows}));
+        println!("{:#}", report.to_json())
     } else {
-        let cells = |row: &Row| {
-            let verdict = if row.holds { "pass" } else { "FAIL" };
-            vec![row.protection.clone(), verdict.into(), row.found.clone(), row.fix.clone()]
-        };
-        let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
-        println!("{}", table::render(&["protection", "", "found", "fix"], &cells));
-        println!("\nsandbox level: {level}");
-        for missing in reduced {
-            println!("  reduced: {missing}");
-            if missing.starts_with("no namespaces") {
-                println!(
-                    "    to permit them: sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns"
-                );
-            }
-        }
+        report.print()
     }
-    let fatal = rows.iter().any(|row| !row.holds) || (arguments.require.is_some() && !reduced.is_empty());
+    let fatal = report.level() == "none" || (arguments.require.is_some() && report.level() != "full");
     if fatal { ExitCode::from(UNAVAILABLE) } else { ExitCode::SUCCESS }
 }
 
-async fn run(supervisor: &Supervisor, language: Language, code: &str) -> Answer {
-    let request = CodeRequest { language, code: code.into(), timeout: None, servers: None };
-    supervisor.run_code(request, &CancellationToken::new()).await
+/// Starts a sealed worker, has the kernel confirm the seal, and runs a program.
+async fn engine(supervisor: &Supervisor, language: Language) -> (Engine, Vec<Finding>) {
+    let prepared = match supervisor.prepared(language).await {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            let found = error.to_string();
+            let findings = match error {
+                PoolError::Unprotected { findings, .. } => findings,
+                _ => Vec::new(),
+            };
+            return (Engine { language, works: false, found }, findings);
+        }
+    };
+    let request = CodeRequest { language, code: "1 + 1".into(), timeout: None, servers: None };
+    let answer = supervisor.run_code(request, &CancellationToken::new()).await;
+    let works = answer.value.as_deref().is_some_and(|value| value.get() == "2");
+    let found = match works {
+        true => format!("{}: sealed, confirmed by the kernel, runs code", prepared.runtime),
+        false => format!("{}: 1 + 1 gave {}", prepared.runtime, answer.to_json()),
+    };
+    (Engine { language, works, found }, prepared.findings)
 }
 
-/// Starts a sealed worker, has the kernel confirm the seal, and runs a program.
-async fn engine(supervisor: &Supervisor, language: Language) -> (Row, Vec<String>) {
-    let protection = format!("sealed {} worker", language.as_str());
-    match supervisor.prepared(language).await {
-        Ok(prepared) => {
-            let answer = run(supervisor, language, "1 + 1").await;
-            let holds = answer.value.as_deref().is_some_and(|value| value.get() == "2");
-            let fix = if holds { String::new() } else { "report this: the engine does not work".into() };
-            let found = format!("{}; the kernel confirms the seal", prepared.runtime);
-            (Row { protection, holds, found, fix }, prepared.reduced)
+impl Report {
+    fn add(&mut self, finding: Finding) {
+        let badness = |verdict: Verdict| match verdict {
+            Verdict::Holds => 0,
+            Verdict::Absent => 1,
+            Verdict::Broken => 2,
+        };
+        match self.findings.iter_mut().find(|known| known.protection == finding.protection) {
+            Some(known) if badness(known.verdict) >= badness(finding.verdict) => {}
+            Some(known) => *known = finding,
+            None => self.findings.push(finding),
         }
-        Err(reason) => {
-            let fix = "see found".to_owned();
-            (Row { protection, holds: false, found: reason, fix }, Vec::new())
+    }
+
+    fn level(&self) -> &'static str {
+        let fatal = |finding: &Finding| match finding.verdict {
+            Verdict::Holds => false,
+            Verdict::Absent => describe(finding.protection).required,
+            Verdict::Broken => true,
+        };
+        if !self.engines.iter().all(|engine| engine.works) || self.findings.iter().any(fatal) {
+            "none"
+        } else if self.findings.iter().all(|finding| finding.verdict == Verdict::Holds) {
+            "full"
+        } else {
+            "reduced"
         }
+    }
+
+    fn to_json(&self) -> Value {
+        let engine = |engine: &Engine| json!({"language": engine.language.as_str(), "works": engine.works, "found": engine.found});
+        let row = |finding: &Finding| {
+            let described = describe(finding.protection);
+            json!({
+                "protection": described.title,
+                "needed": needed(described.required),
+                "verdict": verdict(finding),
+                "found": finding.found,
+                "second_layer": described.second_layer,
+                "without_it": described.gain,
+                "fix": described.fix,
+            })
+        };
+        json!({
+            "level": self.level(),
+            "engines": self.engines.iter().map(engine).collect::<Vec<_>>(),
+            "protections": self.findings.iter().map(row).collect::<Vec<_>>(),
+        })
+    }
+
+    fn print(&self) {
+        let engine = |engine: &Engine| {
+            let verdict = if engine.works { "ok" } else { "FAIL" };
+            vec![engine.language.as_str().to_owned(), verdict.into(), engine.found.clone()]
+        };
+        let engines: Vec<Vec<String>> = self.engines.iter().map(engine).collect();
+        println!("{}\n", table::render(&["engine", "", "found"], &engines));
+        let row = |finding: &Finding| {
+            let described = describe(finding.protection);
+            let cells = [described.title, needed(described.required), verdict(finding)];
+            let texts = [finding.found.as_str(), described.second_layer, described.gain, fix(finding)];
+            cells.iter().chain(&texts).map(|cell| (*cell).to_owned()).collect()
+        };
+        let rows: Vec<Vec<String>> = self.findings.iter().map(row).collect();
+        let head =
+            ["protection", "needed for", "", "found", "second layer", "without it an attacker gains", "fix"];
+        println!("{}\n\nsandbox level: {}", table::wrapped(&head, &rows), self.level());
     }
 }
 
-async fn attempts(supervisor: &Supervisor) -> Vec<Row> {
-    let answer = run(supervisor, Language::Python, ATTEMPTS).await;
-    let value = answer.value.as_deref().filter(|_| answer.status == Status::Ok).map(parsed);
-    let Some(Value::Object(outcomes)) = value else {
-        let found = answer.error.map(|error| error.message).unwrap_or_default();
-        return vec![Row {
-            protection: "attempts".into(),
-            holds: false,
-            found,
-            fix: "the attempts did not run".into(),
-        }];
-    };
-    let row = |(name, outcome): (String, Value)| {
-        let found = outcome.as_str().unwrap_or_default().to_owned();
-        let should_work = name.starts_with("control");
-        let holds = (found == "succeeded") == should_work;
-        let fix = if holds { "" } else { "do not use Lockhouse on this host; report this" };
-        Row { protection: name, holds, found, fix: fix.into() }
-    };
-    outcomes.into_iter().map(row).collect()
+fn needed(required: bool) -> &'static str {
+    if required { "any code" } else { "full" }
+}
+
+fn verdict(finding: &Finding) -> &'static str {
+    match finding.verdict {
+        Verdict::Holds => "holds",
+        Verdict::Absent => "absent",
+        Verdict::Broken => "BROKEN",
+    }
+}
+
+/// What to do, where something is to be done.
+fn fix(finding: &Finding) -> &'static str {
+    if finding.verdict == Verdict::Holds { "" } else { describe(finding.protection).fix }
 }

@@ -19,6 +19,24 @@ pub(crate) fn render(head: &[&str], rows: &[Vec<String>]) -> String {
     lines.join("\n")
 }
 
+/// Long cells wrapped, within the width of the terminal.
+pub(crate) fn wrapped(head: &[&str], rows: &[Vec<String>]) -> String {
+    use comfy_table::{ContentArrangement, Table, presets};
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(columns.filter(|columns| *columns >= WIDTH_MIN).unwrap_or(WIDTH));
+    table.set_header(head);
+    for row in rows {
+        table.add_row(row.iter().map(|cell| lockhouse_policies::printable(cell)));
+    }
+    table.to_string()
+}
+
+/// Where the terminal does not say.
+const WIDTH: u16 = 150;
+const WIDTH_MIN: u16 = 100;
+
 #[cfg(test)]
 mod tests {
     #[test]

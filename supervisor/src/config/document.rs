@@ -66,6 +66,9 @@ pub(super) struct Pool {
     pub(super) running: u32,
     pub(super) queue: u32,
     pub(super) recycle_after: u32,
+    pub(super) recycle_seconds: u32,
+    /// Whether a host that does not give full protection is refused.
+    pub(super) require_full: bool,
     /// The user and group of workers when Lockhouse runs as root.
     pub(super) unprivileged_id: u32,
 }
@@ -73,7 +76,15 @@ pub(super) struct Pool {
 impl Default for Pool {
     fn default() -> Self {
         // 61184 to 65519 is systemd's range for services' own users, where nobody else has files.
-        Self { idle: 4, running: 16, queue: 256, recycle_after: 1_000, unprivileged_id: 61_500 }
+        Self {
+            idle: 4,
+            running: 16,
+            queue: 256,
+            recycle_after: 1_000,
+            recycle_seconds: 600,
+            require_full: false,
+            unprivileged_id: 61_500,
+        }
     }
 }
 
@@ -159,6 +170,7 @@ impl Document {
             ((1..=1_024).contains(&pool.running), "running", "1 to 1024"),
             ((1..=65_536).contains(&pool.queue), "queue", "1 to 65536"),
             ((1..=1_000_000).contains(&pool.recycle_after), "recycle_after", "1 to 1000000"),
+            ((1..=86_400).contains(&pool.recycle_seconds), "recycle_seconds", "1 to 86400"),
             ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
         ];
         checks.into_iter().filter(|(fits, ..)| !fits).map(|(_, key, range)| (key, range))

@@ -1,6 +1,6 @@
 //! The ways in which a run can end.
 
-use lockhouse_protocol::{CodeError, Exit};
+use lockhouse_protocol::{CodeError, Exit, STACK_OVERFLOW_STATUS};
 use nix::sys::signal::Signal;
 
 /// How a run ended.
@@ -25,18 +25,25 @@ pub(crate) enum Ending {
 /// What a process's end means.
 pub(super) fn in_words(exit: Exit) -> String {
     match exit {
+        Exit::Status(STACK_OVERFLOW_STATUS) => {
+            "the stack overflowed: recursion outside the language's own check went too deep".into()
+        }
         Exit::Status(status) => format!("the worker ended by itself with status {status}"),
         Exit::Signal(number) => match Signal::try_from(number) {
             Ok(Signal::SIGKILL) => {
-                "the worker was killed (SIGKILL), by a person or by the kernel for want of memory".into()
+                "the worker was killed from outside (SIGKILL), by a person or by the kernel because the \
+                                    whole machine ran out of memory"
+                    .into()
             }
             Ok(Signal::SIGSYS) => {
                 "the worker made a system call that only an attack makes, and was killed (SIGSYS)".into()
             }
             Ok(Signal::SIGSEGV) => {
-                "the worker crashed (SIGSEGV), most often from a stack that grew too deep".into()
+                "the worker crashed (SIGSEGV): compiled code touched memory that is not its own".into()
             }
-            Ok(Signal::SIGABRT) => "the worker gave up (SIGABRT), most often for want of memory".into(),
+            Ok(Signal::SIGABRT) => {
+                "the worker gave up (SIGABRT): compiled code found a state that it cannot go on from".into()
+            }
             Ok(signal) => format!("the worker was ended by {signal}"),
             Err(_) => format!("the worker was ended by signal {number}"),
         },

@@ -20,6 +20,10 @@ impl WorkerProcess {
         Self { pid: Pid::from_raw(pid), pidfd }
     }
 
+    pub(super) fn pid(&self) -> i32 {
+        self.pid.as_raw()
+    }
+
     /// Sends a signal. That the process is gone already is no failure.
     pub(crate) fn signal(&self, signal: Signal) {
         let no_details = std::ptr::null::<libc::siginfo_t>();

@@ -8,9 +8,10 @@ use lockhouse_protocol::{Action, Conversation, ConversationLimits, Exit, FrameDe
 use tokio::io::AsyncReadExt;
 use tokio::sync::oneshot;
 
-use super::PoolError;
+use super::cgroup::WorkerGroup;
 use super::process::WorkerProcess;
-use super::seal;
+use super::zygote::ZygoteCommand;
+use super::{PoolError, bounded, seal};
 
 const SEAL_TIMEOUT: Duration = Duration::from_secs(20);
 const READ_BYTES: usize = 64 * 1024;
@@ -20,6 +21,7 @@ const READ_BYTES: usize = 64 * 1024;
 pub(crate) struct Death {
     pub(crate) exit: Exit,
     pub(crate) cpu: Duration,
+    pub(crate) peak_memory_bytes: u64,
 }
 
 /// What the zygote hands over.
@@ -27,8 +29,6 @@ pub(super) struct Newborn {
     pub(super) process: WorkerProcess,
     pub(super) socket: OwnedFd,
     pub(super) exit: oneshot::Receiver<Death>,
-    /// Seccomp filters that it must have.
-    pub(super) filters: u32,
 }
 
 /// A worker whose seal the kernel has confirmed. Only [`Worker::admit`] makes one.
@@ -40,30 +40,49 @@ pub(crate) struct Worker {
     pub(crate) decoder: FrameDecoder,
     pub(crate) conversation: Conversation,
     pub(crate) exit: oneshot::Receiver<Death>,
+    /// What it held when it was sealed, bytes.
+    pub(crate) resident_bytes: u64,
+    /// Removed after the process is killed.
+    group: Option<WorkerGroup>,
 }
 
 impl Worker {
-    /// Waits until a newborn says that it is sealed, and checks that it is.
-    pub(super) async fn admit(newborn: Newborn, limits: ConversationLimits) -> Result<Self, PoolError> {
-        let sealed = tokio::time::timeout(SEAL_TIMEOUT, Self::sealed(newborn, limits)).await;
-        sealed.unwrap_or_else(|_| Err(PoolError::Worker("it did not seal itself in time".into())))
+    /// Waits until a newborn says that it is sealed, checks that it is, and bounds it from outside.
+    pub(super) async fn admit(newborn: Newborn, command: &ZygoteCommand) -> Result<Self, PoolError> {
+        let sealed = tokio::time::timeout(SEAL_TIMEOUT, Self::sealed(newborn, command.profile.limits)).await;
+        let mut worker =
+            sealed.unwrap_or_else(|_| Err(PoolError::Worker("it did not seal itself in time".into())))?;
+        if let Ok(groups) = &command.control_groups {
+            let group = groups.admit(worker.process.pid(), command.profile.memory_bytes);
+            worker.group =
+                Some(group.map_err(|reason| PoolError::Worker(format!("its control group: {reason}")))?);
+        }
+        Ok(worker)
+    }
+
+    /// Whether the kernel ended it at its control group's bound.
+    pub(crate) fn was_out_of_memory(&self) -> bool {
+        self.group.as_ref().is_some_and(WorkerGroup::was_out_of_memory)
     }
 
     async fn sealed(newborn: Newborn, limits: ConversationLimits) -> Result<Self, PoolError> {
-        let Newborn { process, socket, exit, filters } = newborn;
+        let Newborn { process, socket, exit } = newborn;
         let channel = |error: std::io::Error| PoolError::Worker(format!("its channel: {error}"));
         let socket = std::os::unix::net::UnixStream::from(socket);
         socket.set_nonblocking(true).map_err(channel)?;
         let stream = interprocess::os::unix::uds_local_socket::tokio::Stream::try_from(OwnedFd::from(socket));
         let stream = Stream::from(stream.map_err(channel)?);
         let decoder = FrameDecoder::new(limits.frame_bytes);
-        let mut worker = Self { process, stream, decoder, conversation: Conversation::new(limits), exit };
+        let conversation = Conversation::new(limits);
+        let mut worker =
+            Self { process, stream, decoder, conversation, exit, resident_bytes: 0, group: None };
         match worker.first_message().await? {
             Action::Verify => {}
-            Action::GiveUp(reason) => return Err(PoolError::Worker(reason)),
+            Action::GiveUp(reason) => return Err(PoolError::Worker(bounded(&reason))),
             _ => return Err(PoolError::Worker("it broke the protocol".into())),
         }
-        seal::verify(&worker.process, filters)?;
+        seal::verify(&worker.process)?;
+        worker.resident_bytes = worker.process.peak_memory_bytes().unwrap_or_default();
         Ok(worker)
     }
 

@@ -3,27 +3,37 @@
 use std::collections::HashMap;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use lockhouse_protocol::zygote::ZYGOTE_FRAME_BYTES_MAX;
-use lockhouse_protocol::{FromZygote, SandboxProfile, ToZygote, frame};
+use lockhouse_protocol::{
+    Exit, Finding, FromZygote, Protection, STACK_OVERFLOW_STATUS, SandboxProfile, ToZygote, frame,
+};
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
 };
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, oneshot};
 
-use super::PoolError;
+use super::cgroup::ControlGroups;
 use super::process::WorkerProcess;
 use super::worker::{Death, Newborn};
+use super::{PoolError, bounded};
 use crate::child_stderr::LastLines;
+use crate::protections;
 
 /// Preloading Python takes a tenth of a second; a heavy package on a slow disk can take many.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether an orphaned worker has ended. They are killed before this begins.
+const REAPING_PAUSE: Duration = Duration::from_millis(5);
+const REAPINGS_MAX: u32 = 1_000;
 
 /// How a zygote is started.
 #[derive(Clone, Debug)]
@@ -31,21 +41,38 @@ pub(crate) struct ZygoteCommand {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<String>,
     pub(crate) profile: SandboxProfile,
+    /// Whether a protection that is only absent is fatal too.
+    pub(crate) require_full: bool,
+    /// Where each worker gets a control group, or why it gets none.
+    pub(crate) control_groups: Result<ControlGroups, String>,
+}
+
+impl ZygoteCommand {
+    fn control_group(&self) -> Finding {
+        match &self.control_groups {
+            Ok(_) => Finding::holds(Protection::ControlGroup, "each worker gets its own"),
+            Err(reason) => Finding::absent(Protection::ControlGroup, format!("no control group ({reason})")),
+        }
+    }
 }
 
 /// What a prepared zygote says of itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     pub(crate) runtime: String,
-    /// Protections that this host does not give.
+    /// How each protection did.
+    pub(crate) findings: Vec<Finding>,
+    /// Protections that this host does not give, in words.
     pub(crate) reduced: Vec<String>,
-    filters: u32,
 }
 
-/// What becomes of a request for a fork.
-pub(super) enum Birth {
-    Worker(Newborn),
-    Failed(String),
+/// What a zygote has to tell.
+pub(super) enum Told {
+    Born(Newborn),
+    /// A fork was refused.
+    NotBorn(String),
+    /// A worker ended as one does that was attacked from within.
+    Crashed,
     /// The zygote has ended, and with it every request and every worker.
     Gone(PoolError),
 }
@@ -70,21 +97,20 @@ struct Zygote {
     live: HashMap<i32, oneshot::Sender<Death>>,
 }
 
-/// Starts one and waits until it can fork. What it bears is passed to `born`.
+/// Starts one and waits until it can fork. What happens from then on is passed to `told`.
 ///
 /// The caller's thread must live as long as the zygote does: the kernel ends the zygote with the thread that started
 /// it.
 pub(super) async fn start(
     command: &ZygoteCommand,
-    born: impl Fn(Birth) + Send + 'static,
+    told: impl Fn(Told) + Send + 'static,
 ) -> Result<(ZygoteHandle, Prepared), PoolError> {
     let mut zygote = spawn(command)?;
-    let prepared =
-        tokio::time::timeout(PREPARE_TIMEOUT, zygote.prepare(&command.program, command.profile.clone()));
+    let prepared = tokio::time::timeout(PREPARE_TIMEOUT, zygote.prepare(command));
     let prepared =
         prepared.await.unwrap_or_else(|_| Err(PoolError::zygote("it did not get ready in time")))?;
     let (forks, wanted) = mpsc::unbounded_channel();
-    tokio::spawn(zygote.keep(wanted, prepared.filters, born));
+    tokio::spawn(zygote.keep(wanted, told));
     Ok((ZygoteHandle { forks }, prepared))
 }
 
@@ -117,17 +143,21 @@ fn watch(socket: OwnedFd) -> Result<AsyncFd<OwnedFd>, PoolError> {
 }
 
 impl Zygote {
-    async fn prepare(&mut self, program: &Path, profile: SandboxProfile) -> Result<Prepared, PoolError> {
+    async fn prepare(&mut self, command: &ZygoteCommand) -> Result<Prepared, PoolError> {
         // One that ends at once cannot be written to; what it says of itself is the better reason.
-        let _ = self.send(&ToZygote::Prepare(profile)).await;
+        let _ = self.send(&ToZygote::Prepare(command.profile.clone())).await;
         match self.receive().await {
-            Ok(Some((FromZygote::Prepared { runtime, reduced, filters }, _))) => {
-                Ok(Prepared { runtime, reduced, filters })
+            Ok(Some((FromZygote::Prepared { runtime, mut findings }, _))) => {
+                findings.push(command.control_group());
+                match protections::judge(&findings, command.require_full) {
+                    Ok(reduced) => Ok(Prepared { runtime, findings, reduced }),
+                    Err(reason) => Err(PoolError::Unprotected { reason, findings }),
+                }
             }
-            Ok(Some((FromZygote::Refused { reason }, _))) => Err(PoolError::Refused(reason)),
+            Ok(Some((FromZygote::Refused { reason }, _))) => Err(PoolError::Refused(bounded(&reason))),
             _ => {
                 let status = self.child.wait().await.map(|status| status.to_string()).unwrap_or_default();
-                let program = program.display();
+                let program = command.program.display();
                 Err(PoolError::zygote(format!(
                     "{program} ended before it was ready ({status}){}",
                     self.last_lines.told().await
@@ -136,7 +166,7 @@ impl Zygote {
         }
     }
 
-    async fn keep(mut self, mut wanted: mpsc::UnboundedReceiver<bool>, filters: u32, born: impl Fn(Birth)) {
+    async fn keep(mut self, mut wanted: mpsc::UnboundedReceiver<bool>, told: impl Fn(Told)) {
         let mut in_use = true;
         while in_use || !self.live.is_empty() {
             let result = tokio::select! {
@@ -144,11 +174,27 @@ impl Zygote {
                     Some(warm) => self.send(&ToZygote::Fork { warm }).await.map_err(PoolError::system),
                     None => { in_use = false; Ok(()) }
                 },
-                message = self.receive() => message.and_then(|message| self.hear(message, filters, &born)),
+                message = self.receive() => message.and_then(|message| self.hear(message, &told)),
             };
             if let Err(error) = result {
-                born(Birth::Gone(error));
-                return;
+                told(Told::Gone(error));
+                return self.bury().await;
+            }
+        }
+    }
+
+    /// Workers die with their zygote, and are then the supervisor's to reap: it is their subreaper.
+    async fn bury(mut self) {
+        // Whoever waits for one of them learns at once that nobody will tell how it ended.
+        let orphans: Vec<i32> = self.live.drain().map(|(pid, _)| pid).collect();
+        // A zygote that only broke the protocol may live.
+        let _ = self.child.kill().await;
+        for pid in orphans.into_iter().map(Pid::from_raw) {
+            for _ in 0..REAPINGS_MAX {
+                match waitpid(pid, Some(WaitPidFlag::WNOHANG)) {
+                    Ok(WaitStatus::StillAlive) => tokio::time::sleep(REAPING_PAUSE).await,
+                    _ => break,
+                }
             }
         }
     }
@@ -156,8 +202,7 @@ impl Zygote {
     fn hear(
         &mut self,
         message: Option<(FromZygote, Vec<OwnedFd>)>,
-        filters: u32,
-        born: &impl Fn(Birth),
+        told: &impl Fn(Told),
     ) -> Result<(), PoolError> {
         match message {
             Some((FromZygote::Forked { pid }, descriptors)) => {
@@ -165,22 +210,21 @@ impl Zygote {
                     .map_err(|_| PoolError::zygote("a worker came without its descriptors"))?;
                 let (exited, exit) = oneshot::channel();
                 self.live.insert(pid, exited);
-                born(Birth::Worker(Newborn {
-                    process: WorkerProcess::new(pid, pidfd),
-                    socket,
-                    exit,
-                    filters,
-                }));
+                told(Told::Born(Newborn { process: WorkerProcess::new(pid, pidfd), socket, exit }));
                 Ok(())
             }
             Some((FromZygote::ForkFailed { reason }, _)) => {
-                born(Birth::Failed(format!("the kernel refused a fork: {reason}")));
+                told(Told::NotBorn(format!("the kernel refused a fork: {}", bounded(&reason))));
                 Ok(())
             }
-            Some((FromZygote::Exited { pid, exit, cpu_us }, _)) => {
+            Some((FromZygote::Exited { pid, exit, cpu_us, peak_memory_bytes }, _)) => {
+                if is_crash(exit) {
+                    told(Told::Crashed);
+                }
                 if let Some(exited) = self.live.remove(&pid) {
                     // Nobody may be interested any more.
-                    let _ = exited.send(Death { exit, cpu: Duration::from_micros(cpu_us) });
+                    let _ =
+                        exited.send(Death { exit, cpu: Duration::from_micros(cpu_us), peak_memory_bytes });
                 }
                 Ok(())
             }
@@ -208,6 +252,17 @@ impl Zygote {
         let message = frame::decode(&bytes, ZYGOTE_FRAME_BYTES_MAX)
             .map_err(|error| PoolError::zygote(error.to_string()))?;
         Ok(Some((message, descriptors)))
+    }
+}
+
+/// Whether this may have been a try at the interpreter's memory or at the seal.
+fn is_crash(exit: Exit) -> bool {
+    use nix::sys::signal::Signal::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS};
+    match exit {
+        Exit::Signal(number) => {
+            [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS].iter().any(|crash| *crash as i32 == number)
+        }
+        Exit::Status(status) => status == STACK_OVERFLOW_STATUS,
     }
 }
 

@@ -9,7 +9,7 @@ fn a_program_given_on_the_command_line_runs_in_either_language() {
     for (language, code) in [("python", "print(1+1)"), ("typescript", "console.log(1+1)")] {
         let finished = lockhouse.run(&["run", "-c", code, "--language", language]);
         assert_eq!((finished.status, finished.stdout.as_str()), (Some(0), "2\n"), "{finished:?}");
-        assert_eq!(finished.stderr, "", "{language}");
+        assert_eq!(finished.complaints(), "", "{language}");
     }
 }
 
@@ -197,7 +197,7 @@ fn standard_output_and_error_are_kept_apart_and_in_order() {
         assert_eq!((stdout, answer["stderr"].as_str()), (Some("a\nbc"), Some("e1\ne2\n")), "{answer}");
         let file = lockhouse.file("program", code);
         let finished = lockhouse.run(&["run", "--language", language, file.to_str().unwrap()]);
-        assert_eq!((finished.stdout.trim_end(), finished.stderr.as_str()), ("a\nbc", "e1\ne2\n"));
+        assert_eq!((finished.stdout.trim_end(), finished.complaints().as_str()), ("a\nbc", "e1\ne2\n"));
     }
 }
 

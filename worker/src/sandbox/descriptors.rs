@@ -4,7 +4,7 @@
 use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 
-use super::SandboxError;
+use super::{Layer, Layers, SandboxError};
 
 /// The number of the worker's end of its channel.
 const CHANNEL: i32 = 3;
@@ -13,7 +13,7 @@ const CHANNEL: i32 = 3;
 ///
 /// The streams are this worker's own pipes. A shared `/dev/null` would have flags that any worker can set and every
 /// other one can read.
-pub(super) fn keep_only(channel: OwnedFd) -> Result<OwnedFd, SandboxError> {
+pub(super) fn keep_only(channel: OwnedFd, layers: Layers) -> Result<OwnedFd, SandboxError> {
     let failed = |step: &'static str| move |source: Error| SandboxError::Step { step, source };
     // The zygote keeps 0, 1 and 2 taken, so every number here is above them and none is overwritten before it is used.
     let (input, _) = std::io::pipe().map_err(failed("pipe"))?;
@@ -30,9 +30,17 @@ pub(super) fn keep_only(channel: OwnedFd) -> Result<OwnedFd, SandboxError> {
     }
     let _closed_below = (input.into_raw_fd(), output.into_raw_fd());
     // SAFETY: closes descriptors by number; nothing in the worker uses one above 3 from here on.
-    if unsafe { libc::syscall(libc::SYS_close_range, CHANNEL + 1, u32::MAX, 0) } < 0 {
+    if layers.has(Layer::Descriptors)
+        && unsafe { libc::syscall(libc::SYS_close_range, CHANNEL + 1, u32::MAX, 0) } < 0
+    {
         return Err(failed("close_range (Linux 5.9)")(Error::last_os_error()));
     }
     // SAFETY: descriptor 3 was made above and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(CHANNEL) })
+}
+
+/// Numbers that are open and should not be. The limit of open files bounds what there can be.
+pub(super) fn surplus() -> Vec<i32> {
+    // SAFETY: asks about numbers, without memory effects.
+    (CHANNEL + 1..4096).filter(|number| unsafe { libc::fcntl(*number, libc::F_GETFD) } >= 0).collect()
 }

@@ -1,6 +1,6 @@
 //! Namespaces of the zygote, shared by its workers: an empty root, no network but a loopback that is down.
 //!
-//! Root enters them directly and becomes an unprivileged user; everyone else needs a user namespace. Where a host
+//! Root enters them directly; everyone else needs a user namespace. Where a host
 //! refuses, Landlock and seccomp hold without them, and the result says `reduced`. Some hosts permit `unshare` and refuse
 //! what must follow (Ubuntu's AppArmor restriction does), so a child tries the whole way first: nobody stays halfway.
 #![allow(unsafe_code)] // fork, for the rehearsal.
@@ -10,34 +10,29 @@ use std::io::{Read, Write};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::wait::waitpid;
-use nix::unistd::{
-    ForkResult, Gid, Uid, chdir, fork, getgid, getuid, pivot_root, setgroups, setresgid, setresuid,
-};
+use nix::unistd::{ForkResult, Gid, Uid, chdir, fork, getgid, getuid, pivot_root};
 
-use super::{SandboxError, capabilities};
+use super::SandboxError;
+
+/// What is new in them, as `/proc/self/ns` names it.
+const KINDS: [&str; 5] = ["net", "ipc", "uts", "mnt", "cgroup"];
 
 /// Where the zygote stands now.
-pub(super) struct Entered {
+#[derive(Debug)]
+pub(super) struct Namespaces {
     /// Whether it has a user namespace of its own.
     pub(super) user: bool,
-    /// What the host refused.
-    pub(super) reduced: Option<String>,
+    /// Why it is still in the host's, if it is.
+    pub(super) refused: Option<String>,
 }
 
-/// Enters what the host permits. `unprivileged_id` is the user to become when this is root.
-pub(super) fn enter(unprivileged_id: Option<u32>) -> Result<Entered, SandboxError> {
-    let is_root = getuid().is_root();
+/// Enters what the host permits.
+pub(super) fn enter() -> Result<Namespaces, SandboxError> {
     let refused = rehearse().map_err(SandboxError::step("try the namespaces in a child"))?;
     if refused.is_none() {
         enter_all().map_err(|(step, errno)| SandboxError::errno(step)(errno))?;
     }
-    // Afterwards there is no right to it.
-    capabilities::drop_bounding();
-    if let (true, Some(id)) = (is_root, unprivileged_id) {
-        become_unprivileged(id).map_err(|errno| SandboxError::Unprivileged { id, source: errno.into() })?;
-    }
-    let reduced = refused.map(|reason| format!("no namespaces ({reason})"));
-    Ok(Entered { user: !is_root && reduced.is_none(), reduced })
+    Ok(Namespaces { user: !getuid().is_root() && refused.is_none(), refused })
 }
 
 /// Goes the whole way in a child, and gives what was refused.
@@ -75,11 +70,20 @@ fn enter_all() -> Result<(), Refused> {
     if !user.is_root() {
         flags |= CloneFlags::CLONE_NEWUSER;
     }
+    let host = links();
     unshare(flags).map_err(|errno| ("unshare", errno))?;
+    // That unshare said yes is not enough: some hosts only pretend.
+    if links().iter().zip(&host).any(|(own, host)| own == host) {
+        return Err(("unshare left a namespace as it was", nix::Error::ENOSYS));
+    }
     if !user.is_root() {
         map_ids(user, group).map_err(|error| ("map the user", to_errno(&error)))?;
     }
     empty_root().map_err(|errno| ("make an empty root", errno))
+}
+
+fn links() -> [Option<std::path::PathBuf>; KINDS.len()] {
+    KINDS.map(|kind| std::fs::read_link(format!("/proc/self/ns/{kind}")).ok())
 }
 
 fn to_errno(error: &std::io::Error) -> nix::Error {
@@ -105,11 +109,4 @@ fn empty_root() -> nix::Result<()> {
     umount2(".", MntFlags::MNT_DETACH)?;
     chdir("/")?;
     mount(none, "/", none, MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY | sealed, none)
-}
-
-fn become_unprivileged(id: u32) -> nix::Result<()> {
-    let (user, group) = (Uid::from_raw(id), Gid::from_raw(id));
-    setgroups(&[])?;
-    setresgid(group, group, group)?;
-    setresuid(user, user, user)
 }

@@ -1,0 +1,13 @@
+// attack: make a second name for a file
+// layers: seccomp landlock namespaces
+// outcome: EPERM
+#include "attack.h"
+
+long attack(void) {
+    struct path path = temporary(""), second = temporary("-second");
+    TRY(make_file(path));
+    long result = raw(SYS_linkat, AT_FDCWD, path.name, AT_FDCWD, second.name, 0);
+    remove_file(path);
+    remove_file(second);
+    return result;
+}

@@ -1,0 +1,13 @@
+// attack: make a ring, which does system calls that no filter sees
+// layers: seccomp limits+privileges
+// user layers: seccomp limits
+// outcome: SIGSYS
+// needs: feature io_uring
+// note: the memory of a ring counts as locked, but not for root
+#include "attack.h"
+#include <linux/io_uring.h>
+
+long attack(void) {
+    struct io_uring_params how = {0};
+    return raw(SYS_io_uring_setup, 1, &how);
+}

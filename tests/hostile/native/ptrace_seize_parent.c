@@ -1,0 +1,10 @@
+// attack: control the zygote without stopping it
+// layers: seccomp landlock privileges
+// user layers: seccomp landlock
+// outcome: SIGSYS
+#include "attack.h"
+#include <sys/ptrace.h>
+
+long attack(void) {
+    return raw(SYS_ptrace, PTRACE_SEIZE, raw(SYS_getppid));
+}

@@ -1,0 +1,14 @@
+// attack: write the zygote's memory (the byte that is there)
+// layers: seccomp landlock privileges
+// user layers: seccomp landlock
+// outcome: SIGSYS
+#include "attack.h"
+#include <sys/uio.h>
+
+static char same_place = 'x';
+
+long attack(void) {
+    char byte = 'x';
+    struct iovec here = {&byte, 1}, there = {&same_place, 1};
+    return raw(SYS_process_vm_writev, raw(SYS_getppid), &here, 1, &there, 1, 0);
+}

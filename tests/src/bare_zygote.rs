@@ -1,0 +1,159 @@
+//! A zygote without a supervisor: the test forks workers itself, so that nobody refuses one whose seal lacks a layer.
+
+use std::io::{IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use lockhouse_protocol::zygote::ZYGOTE_FRAME_BYTES_MAX;
+use lockhouse_protocol::{
+    ConversationLimits, ExecutionId, Exit, Finding, FrameDecoder, FromWorker, FromZygote, Job, Outcome,
+    SandboxProfile, ToWorker, ToZygote, frame,
+};
+use nix::sys::socket::{
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, setsockopt,
+    socketpair, sockopt,
+};
+use nix::sys::time::{TimeVal, TimeValLike};
+
+/// An attack that has not ended by then is killed.
+const ATTACK_SECONDS: i64 = 5;
+/// A megabyte of memory for an attack is plenty; more than this must not be given.
+const MEMORY_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A prepared zygote.
+#[derive(Debug)]
+pub struct BareZygote {
+    socket: OwnedFd,
+    child: Child,
+    limits: ConversationLimits,
+    /// What it says of its protections.
+    pub findings: Vec<Finding>,
+}
+
+/// How a program ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The JSON of its value.
+    Value(String),
+    /// Its process ended.
+    Died(Exit),
+    /// It went on for too long.
+    Hung,
+    /// Something else, in words.
+    Other(String),
+}
+
+impl BareZygote {
+    /// Starts a worker program with arguments and has it prepare.
+    ///
+    /// # Panics
+    /// If it does not get ready.
+    #[must_use]
+    pub fn start(program: &Path, arguments: &[&str]) -> Self {
+        let kind = (AddressFamily::Unix, SockType::SeqPacket);
+        let (socket, theirs) =
+            socketpair(kind.0, kind.1, None, SockFlag::SOCK_CLOEXEC).expect("a socket pair");
+        setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::seconds(60)).expect("a timeout");
+        let mut command = Command::new(program);
+        command.args(arguments).env_clear().current_dir("/").stdin(Stdio::from(theirs));
+        let child = command.stdout(Stdio::null()).spawn().expect("the zygote starts");
+        let limits =
+            ConversationLimits { calls: 10, parallel_calls: 10, output_bytes: 1 << 20, frame_bytes: 1 << 20 };
+        let profile = SandboxProfile {
+            cpu_seconds: 10,
+            memory_bytes: MEMORY_BYTES,
+            unprivileged_id: nix::unistd::geteuid().is_root().then_some(61_500),
+            preload: Vec::new(),
+            limits,
+        };
+        let mut zygote = Self { socket, child, limits, findings: Vec::new() };
+        zygote.send(&ToZygote::Prepare(profile));
+        match zygote.receive().0 {
+            FromZygote::Prepared { findings, .. } => zygote.findings = findings,
+            other => panic!("{} {arguments:?}: {other:?}", program.display()),
+        }
+        zygote
+    }
+
+    /// Runs a program in a worker of its own, and waits until that has ended.
+    ///
+    /// # Panics
+    /// If the zygote breaks the protocol.
+    #[must_use]
+    pub fn run(&self, code: &str) -> End {
+        self.send(&ToZygote::Fork { warm: false });
+        let (FromZygote::Forked { pid }, mut descriptors) = self.receive() else { panic!("no fork") };
+        let channel = UnixStream::from(descriptors.remove(0));
+        channel.set_read_timeout(Some(Duration::from_secs(ATTACK_SECONDS as u64))).expect("a timeout");
+        let ended = self.converse(&channel, code);
+        drop(channel);
+        // One that has ended already has said so.
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
+        let (FromZygote::Exited { exit, .. }, _) = self.receive() else { panic!("no end") };
+        ended.unwrap_or(End::Died(exit))
+    }
+
+    /// `None` when the channel closes before the last word.
+    fn converse(&self, mut channel: &UnixStream, code: &str) -> Option<End> {
+        let mut decoder = FrameDecoder::new(self.limits.frame_bytes);
+        let mut buffer = [0; 4096];
+        loop {
+            while let Some(message) = decoder.next::<FromWorker>().expect("a frame") {
+                match message {
+                    FromWorker::Ready => {
+                        let job =
+                            Job { execution: ExecutionId(1), code: code.to_owned(), servers: Vec::new() };
+                        let job =
+                            frame::encode(&ToWorker::Run(job), self.limits.frame_bytes).expect("a frame");
+                        channel.write_all(&job).ok()?;
+                    }
+                    FromWorker::Done(Outcome::Value(Some(json))) => {
+                        return Some(End::Value(String::from_utf8(json).expect("text")));
+                    }
+                    other => return Some(End::Other(format!("{other:?}"))),
+                }
+            }
+            match channel.read(&mut buffer) {
+                Ok(0) => return None,
+                Ok(count) => decoder.push(&buffer[..count]),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Some(End::Hung),
+                Err(_) => return None,
+            }
+        }
+    }
+
+    fn send(&self, message: &ToZygote) {
+        let frame = frame::encode(message, ZYGOTE_FRAME_BYTES_MAX).expect("a frame");
+        let parts = [IoSlice::new(&frame)];
+        sendmsg::<()>(self.socket.as_raw_fd(), &parts, &[], MsgFlags::MSG_NOSIGNAL, None).expect("sent");
+    }
+
+    #[allow(unsafe_code)] // Descriptors arrive as bare numbers.
+    fn receive(&self) -> (FromZygote, Vec<OwnedFd>) {
+        let mut buffer = vec![0; ZYGOTE_FRAME_BYTES_MAX as usize];
+        let mut space = nix::cmsg_space!([RawFd; 2]);
+        let mut parts = [IoSliceMut::new(&mut buffer)];
+        let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+        let message =
+            recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(&mut space), flags).expect("an answer");
+        let mut descriptors = Vec::new();
+        for control in message.cmsgs().expect("control messages") {
+            if let ControlMessageOwned::ScmRights(numbers) = control {
+                // SAFETY: the kernel has just made these for us.
+                descriptors.extend(numbers.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }));
+            }
+        }
+        let bytes = message.bytes;
+        (frame::decode(&buffer[..bytes], ZYGOTE_FRAME_BYTES_MAX).expect("a message"), descriptors)
+    }
+}
+
+impl Drop for BareZygote {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,86 @@
+//! A worker that runs native attacks: what hostile code could do that owns its interpreter.
+//!
+//! It is the product's zygote and seal with an engine whose programs are the C functions of `hostile/native`: the code of a
+//! job is the name of one, or `call NUMBER ARGUMENT...` for one bare system call. `--layers a,b` puts on only these layers of
+//! the seal. As `[javascript] worker` of a configuration it runs under the real supervisor.
+#![allow(unsafe_code, missing_docs)] // The attacks are C.
+
+use std::ffi::c_long;
+use std::os::fd::AsRawFd;
+
+use lockhouse_protocol::{CodeError, Job, Outcome};
+use lockhouse_worker::engine::Engine;
+use lockhouse_worker::sandbox::{Layer, Layers, Sandboxed};
+use lockhouse_worker::tool_host::ToolHost;
+use lockhouse_worker::zygote;
+
+include!(concat!(env!("OUT_DIR"), "/attacks.rs"));
+
+/// Where a descriptor is open that the zygote should not have had.
+const INHERITED: i32 = 200;
+
+struct Native;
+
+impl Engine for Native {
+    fn prepare(&mut self, _preload: &[String]) -> Result<String, String> {
+        let file = std::fs::File::open("/proc/self/status").map_err(|error| error.to_string())?;
+        // SAFETY: the number is unused; it stays open as long as the process lives.
+        unsafe { libc::dup2(file.as_raw_fd(), INHERITED) };
+        Ok(format!("{} native attacks", ATTACKS.len()))
+    }
+
+    fn after_fork(&mut self) {}
+
+    fn attach(&mut self, _sandboxed: &Sandboxed, _host: &'static dyn ToolHost, _memory_bytes: u64) {}
+
+    fn warm(&mut self, _sandboxed: &Sandboxed) {}
+
+    fn run(&mut self, _sandboxed: &Sandboxed, job: &Job) -> Outcome {
+        let result = match job.code.strip_prefix("call ") {
+            Some(call) => bare_call(call),
+            None => attack(&job.code),
+        };
+        match result {
+            Some(result) => Outcome::Value(Some(result.to_string().into_bytes())),
+            None => Outcome::Error(CodeError {
+                message: format!("no attack {:?}", job.code),
+                ..CodeError::default()
+            }),
+        }
+    }
+}
+
+fn attack(name: &str) -> Option<c_long> {
+    let (_, function) = ATTACKS.iter().find(|(known, _)| *known == name)?;
+    // SAFETY: it is C that takes no arguments. What else it does is the point.
+    Some(unsafe { function() })
+}
+
+/// A system call by its number, with up to six arguments; `-errno` where it was refused.
+fn bare_call(text: &str) -> Option<c_long> {
+    let mut numbers = text.split(' ').map(str::parse::<c_long>);
+    let number = numbers.next()?.ok()?;
+    let mut arguments = [0; 6];
+    for (argument, given) in arguments.iter_mut().zip(numbers) {
+        *argument = given.ok()?;
+    }
+    let [a, b, c, d, e, f] = arguments;
+    // SAFETY: a hostile call on purpose; this process runs nothing else.
+    let result = unsafe { libc::syscall(number, a, b, c, d, e, f) };
+    Some(if result < 0 { -c_long::from(nix::errno::Errno::last_raw()) } else { result })
+}
+
+/// The layers named after `--layers`; all of them without it.
+fn layers() -> Layers {
+    let named = std::env::args().skip_while(|argument| argument != "--layers").nth(1);
+    let Some(named) = named else { return Layers::ALL };
+    let wanted = |layer: &Layer| named.split(',').any(|name| name == layer.name());
+    Layer::ALL.into_iter().filter(wanted).fold(Layers::NONE, Layers::with)
+}
+
+fn main() {
+    if let Err(error) = zygote::run(&mut Native, layers()) {
+        eprintln!("native-worker: {error}");
+        std::process::exit(1);
+    }
+}

@@ -1,0 +1,164 @@
+//! Native attacks with layers of the seal taken away: all on, each one off, each one alone, none.
+//!
+//! The headers in `hostile/native` say which layers hold an attack alone. It must be contained exactly where one of them is
+//! on. With none on it must succeed, so that no attack fails for a reason of its own.
+
+use std::collections::BTreeMap;
+
+use lockhouse_protocol::{Exit, Verdict};
+use lockhouse_tests::{BareZygote, End, NativeAttack, Table, native_attacks, native_worker};
+use lockhouse_worker::sandbox::{Layer, Layers};
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
+
+/// A name for a row, and the layers that are on.
+fn configurations() -> Vec<(String, Layers)> {
+    let without = |layer: Layer| (format!("without {}", layer.name()), Layers::ALL.without(layer));
+    let alone = |layer: Layer| (format!("{} alone", layer.name()), Layers::NONE.with(layer));
+    let ends = [("all".to_owned(), Layers::ALL), ("none".to_owned(), Layers::NONE)];
+    ends.into_iter().chain(Layer::ALL.map(without)).chain(Layer::ALL.map(alone)).collect()
+}
+
+fn start(layers: Layers) -> BareZygote {
+    let on: Vec<&str> = Layer::ALL.into_iter().filter(|layer| layers.has(*layer)).map(Layer::name).collect();
+    BareZygote::start(&native_worker(), &["--layers", &on.join(",")])
+}
+
+/// What this machine is, as far as attacks need to know.
+struct Host {
+    is_root: bool,
+    landlock: u32,
+    kernel: (u32, u32),
+    absent: Vec<Layer>,
+}
+
+impl Host {
+    fn look() -> Self {
+        let zygote = start(Layers::ALL);
+        let is_absent = |layer: &Layer| {
+            let protection = match layer {
+                Layer::Namespaces => lockhouse_protocol::Protection::EmptyRoot,
+                Layer::Mdwe => lockhouse_protocol::Protection::WriteXorExecute,
+                _ => return false,
+            };
+            let found = zygote.findings.iter().find(|finding| finding.protection == protection);
+            found.is_some_and(|finding| finding.verdict != Verdict::Holds)
+        };
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel");
+        let mut numbers = release.split(['.', '-']).map_while(|part| part.parse().ok());
+        let landlock = zygote
+            .findings
+            .iter()
+            .find_map(|finding| finding.found.strip_prefix("ABI ")?.split(':').next()?.parse().ok());
+        Self {
+            is_root: nix::unistd::geteuid().is_root(),
+            landlock: landlock.unwrap_or(1),
+            kernel: (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)),
+            absent: Layer::ALL.into_iter().filter(is_absent).collect(),
+        }
+    }
+
+    /// Whether a layer that holds an attack elsewhere does so here.
+    fn holds(&self, layer: Layer, attack: &NativeAttack) -> bool {
+        let gives = |need: &String| match need.split_once(' ') {
+            Some(("landlock", abi)) if layer == Layer::Landlock => {
+                abi.parse::<u32>().is_ok_and(|abi| abi <= self.landlock)
+            }
+            _ => true,
+        };
+        !self.absent.contains(&layer) && attack.needs.iter().all(gives)
+    }
+
+    /// Whether the attack can succeed here at all; what it lacks otherwise.
+    fn lacks<'a>(&self, attack: &'a NativeAttack) -> Option<&'a str> {
+        let lacks = |need: &&String| match need.split_once(' ') {
+            None if *need == "root" => !self.is_root,
+            None if *need == "x86_64" => !cfg!(target_arch = "x86_64"),
+            Some(("ordinary", _)) => self.is_root,
+            Some(("kernel", version)) => {
+                let mut numbers = version.split('.').map_while(|part| part.parse().ok());
+                self.kernel < (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+            }
+            _ => false,
+        };
+        attack.needs.iter().find(lacks).map(String::as_str)
+    }
+}
+
+fn contained(end: &End) -> bool {
+    match end {
+        End::Value(result) => result.starts_with('-'),
+        End::Died(_) => true,
+        End::Hung | End::Other(_) => false,
+    }
+}
+
+/// In the words of the headers.
+fn told(end: &End) -> String {
+    match end {
+        End::Value(result) => match result.strip_prefix('-').and_then(|errno| errno.parse().ok()) {
+            Some(errno) => format!("{:?}", Errno::from_raw(errno)),
+            None => format!("succeeded ({result})"),
+        },
+        End::Died(Exit::Signal(number)) => {
+            Signal::try_from(*number).map_or_else(|_| number.to_string(), |signal| signal.to_string())
+        }
+        End::Died(Exit::Status(status)) => format!("status {status}"),
+        End::Hung => "hung".into(),
+        End::Other(words) => words.clone(),
+    }
+}
+
+/// The feature of the kernel that an attack needs, where the kernel says without any layer that it has none.
+fn lacks_feature<'a>(attack: &'a NativeAttack, ends: &[(String, Layers, End)]) -> Option<&'a str> {
+    let feature = attack.needs.iter().find(|need| need.starts_with("feature "))?;
+    let (.., control) = ends.iter().find(|(_, layers, _)| *layers == Layers::NONE)?;
+    let absent =
+        ["ENOSYS", "EAFNOSUPPORT", "EOPNOTSUPP", "EPROTONOSUPPORT", "ENODEV", "ENOENT", "EINVAL", "SIGSEGV"];
+    absent.contains(&told(control).as_str()).then_some(feature)
+}
+
+/// Every attack under every configuration.
+fn run_all(attacks: &[NativeAttack]) -> BTreeMap<String, Vec<(String, Layers, End)>> {
+    let mut ends: BTreeMap<String, Vec<(String, Layers, End)>> = BTreeMap::new();
+    for (name, layers) in configurations() {
+        let zygote = start(layers);
+        for attack in attacks {
+            let end = zygote.run(&attack.name);
+            ends.entry(attack.name.clone()).or_default().push((name.clone(), layers, end));
+        }
+    }
+    ends
+}
+
+#[test]
+fn each_attack_is_held_by_exactly_the_layers_that_it_names() {
+    let (host, attacks) = (Host::look(), native_attacks());
+    let ends = run_all(&attacks);
+    let mut table = Table::new("native attacks under every set of layers");
+    for attack in &attacks {
+        let lacking = host.lacks(attack).or_else(|| lacks_feature(attack, &ends[&attack.name]));
+        let mut faults = Vec::new();
+        for (name, layers, end) in &ends[&attack.name] {
+            let holds = |together: &Vec<Layer>| {
+                together.iter().all(|layer| layers.has(*layer) && host.holds(*layer, attack))
+            };
+            let expected = attack.layers.iter().any(holds);
+            // What cannot succeed here shows nothing by failing.
+            let is_known = expected || lacking.is_none();
+            if is_known && contained(end) != expected {
+                faults.push(format!("{name}: {}", told(end)));
+            }
+        }
+        let under_all = told(&ends[&attack.name][0].2);
+        if attack.outcome != "limit" && under_all != attack.outcome {
+            faults.push(format!("all: {under_all} instead of {}", attack.outcome));
+        }
+        let left_out = lacking.map(|need| format!(" (no control here: it needs {need})")).unwrap_or_default();
+        let row = format!("{}: {} [{}]{left_out}", attack.name, attack.attempt, attack.layers_in_words());
+        table.row(row, if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) });
+    }
+    let held_twice = attacks.iter().filter(|attack| attack.layers.len() > 1).count();
+    println!("{} attacks, {held_twice} of them held by more than one layer", attacks.len());
+    table.finish();
+}

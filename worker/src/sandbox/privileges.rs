@@ -1,0 +1,73 @@
+//! An ordinary user, and no Linux capability, in any set, ever again.
+#![allow(unsafe_code)] // capget and capset have no wrapper in nix.
+
+use std::io::Error;
+
+use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
+
+use super::SandboxError;
+
+const VERSION_3: u32 = 0x2008_0522;
+/// Numbers up to here are tried; the kernel says EINVAL from the first that it does not know.
+const LAST_POSSIBLE: libc::c_ulong = 63;
+
+#[repr(C)]
+struct Header {
+    version: u32,
+    pid: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Sets {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+/// Becomes `unprivileged_id`, if any, and empties every set of capabilities.
+pub(super) fn drop_all(unprivileged_id: Option<u32>) -> Result<(), SandboxError> {
+    // Afterwards there is no right to it.
+    drop_bounding();
+    if let Some(id) = unprivileged_id {
+        become_user(id).map_err(|errno| SandboxError::Unprivileged { id, source: errno.into() })?;
+    }
+    // SAFETY: changes a set of this process; no pointers.
+    unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
+    let header = Header { version: VERSION_3, pid: 0 };
+    let none = [Sets::default(); 2];
+    // SAFETY: both pointers are to live values of the layout that version 3 defines.
+    if unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) } < 0 {
+        return Err(SandboxError::Step { step: "capset", source: Error::last_os_error() });
+    }
+    Ok(())
+}
+
+/// Whether this process has no capability that it could use, give itself or pass on.
+pub(super) fn has_none() -> Result<bool, Error> {
+    let header = Header { version: VERSION_3, pid: 0 };
+    let mut sets = [Sets { effective: 1, ..Sets::default() }; 2];
+    // SAFETY: both pointers are to live values of the layout that version 3 defines.
+    match unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) } {
+        0 => Ok(sets == [Sets::default(); 2]),
+        _ => Err(Error::last_os_error()),
+    }
+}
+
+/// Empties the bounding set, as far as this process may: an unprivileged one may not, and `no_new_privs` keeps the set out
+/// of its reach.
+fn drop_bounding() {
+    for capability in 0..=LAST_POSSIBLE {
+        // SAFETY: changes a set of this process; no pointers.
+        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } < 0 {
+            break;
+        }
+    }
+}
+
+fn become_user(id: u32) -> nix::Result<()> {
+    let (user, group) = (Uid::from_raw(id), Gid::from_raw(id));
+    setgroups(&[])?;
+    setresgid(group, group, group)?;
+    setresuid(user, user, user)
+}

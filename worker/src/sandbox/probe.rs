@@ -1,0 +1,140 @@
+//! The self-probe: a worker that gets no code seals itself step by step, and after each step tries what that step must
+//! refuse. A layer is believed for what it does, not for what setting it up returned.
+#![allow(unsafe_code)] // fork, and system calls made past their wrappers.
+
+mod attempts;
+
+use std::io::Read;
+use std::os::fd::OwnedFd;
+
+use lockhouse_protocol::{Finding, Protection, SandboxProfile, frame};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork};
+
+use super::{Layer, Prepared, SandboxError, die_with_parent, enter_observed, landlock};
+use attempts::{Attempt, Observed};
+
+/// Bytes of all findings together.
+const REPORT_BYTES_MAX: u32 = 64 * 1024;
+
+/// Seals a worker, and reports how each protection did.
+///
+/// # Errors
+/// [`SandboxError`] when no worker can be made to try with.
+pub fn probe(prepared: &Prepared, profile: &SandboxProfile) -> Result<Vec<Finding>, SandboxError> {
+    let (mut told, tell) = std::io::pipe().map_err(SandboxError::step("pipe"))?;
+    let zygote = nix::unistd::getpid();
+    // SAFETY: the zygote has one thread, which it has asserted; the child reports and ends.
+    let child = match unsafe { fork() }.map_err(SandboxError::errno("fork"))? {
+        ForkResult::Child => be_probed(prepared, profile, zygote, tell.into()),
+        ForkResult::Parent { child } => child,
+    };
+    drop(tell);
+    let pidfd = attempts::pidfd(child);
+    let mut report = Vec::new();
+    let mut limited = (&mut told).take(REPORT_BYTES_MAX.into());
+    limited.read_to_end(&mut report).map_err(SandboxError::step("read the probe's report"))?;
+    let end = waitpid(child, None).map_err(SandboxError::errno("wait for the probe"))?;
+    let mut findings: Vec<Finding> = frame::decode(&report, REPORT_BYTES_MAX).map_err(|_| {
+        SandboxError::step("probe")(std::io::Error::other(format!("it ended early: {end:?}")))
+    })?;
+    findings.push(pidfd);
+    findings.push(attacks_end_it(end));
+    Ok(findings)
+}
+
+/// The probe's last call is one that only an attack makes.
+fn attacks_end_it(end: WaitStatus) -> Finding {
+    let protection = Protection::AttacksEndIt;
+    match end {
+        WaitStatus::Signaled(_, nix::sys::signal::Signal::SIGSYS, _) => {
+            Finding::holds(protection, "ptrace ended the process (SIGSYS)")
+        }
+        end => Finding::broken(protection, format!("ptrace did not end the process: {end:?}")),
+    }
+}
+
+fn be_probed(prepared: &Prepared, profile: &SandboxProfile, zygote: Pid, tell: OwnedFd) -> ! {
+    // In a namespace of its own the zygote's number is as it was.
+    let _ = die_with_parent(zygote);
+    let mut findings = attempts::before_the_seal(prepared, profile);
+    let mut observed = Observed::default();
+    let entered = enter_observed(prepared, profile, tell, &mut |layer| {
+        findings.extend(after(layer, profile, &mut observed));
+    });
+    let channel = match entered {
+        Ok((_, channel)) => Some(channel),
+        Err((layer, error, channel)) => {
+            findings.push(Finding::absent(tried_by(layer), error.to_string()));
+            channel
+        }
+    };
+    if let (Some(channel), Ok(report)) = (channel, frame::encode(&findings, REPORT_BYTES_MAX)) {
+        let _ = nix::unistd::write(&channel, &report);
+    }
+    // SAFETY: no pointers. Under the seal this ends the process; otherwise it asks to be traced, and then ends.
+    unsafe {
+        libc::syscall(libc::SYS_ptrace, libc::PTRACE_TRACEME, 0, 0, 0);
+        libc::_exit(0)
+    }
+}
+
+/// The protection that is missing when putting on a layer fails.
+fn tried_by(layer: Layer) -> Protection {
+    match layer {
+        Layer::Namespaces => Protection::EmptyRoot,
+        Layer::Privileges => Protection::NoCapabilities,
+        Layer::Descriptors => Protection::Descriptors,
+        Layer::Limits => Protection::ResourceLimits,
+        Layer::Hardening => Protection::NotDumpable,
+        Layer::Mdwe => Protection::WriteXorExecute,
+        Layer::Landlock => Protection::LandlockFiles,
+        Layer::Seccomp => Protection::SystemCalls,
+    }
+}
+
+/// What can be tried once a layer is on.
+fn after(layer: Layer, profile: &SandboxProfile, observed: &mut Observed) -> Vec<Finding> {
+    match layer {
+        Layer::Namespaces | Layer::Privileges => Vec::new(),
+        Layer::Descriptors => vec![attempts::descriptors()],
+        Layer::Limits => vec![attempts::limits(profile)],
+        Layer::Hardening => vec![attempts::not_dumpable(), attempts::no_new_privileges()],
+        Layer::Mdwe => {
+            // Controls: what Landlock must refuse works until it is there.
+            *observed = Observed::now();
+            vec![attempts::write_xor_execute()]
+        }
+        Layer::Landlock => after_landlock(observed),
+        Layer::Seccomp => vec![attempts::system_calls()],
+    }
+}
+
+fn after_landlock(before: &Observed) -> Vec<Finding> {
+    let (version, now) = (landlock::version(), Observed::now());
+    let judge = |protection, since: i64, linux, attempt: fn(&Observed) -> Attempt, words: &str| {
+        if version < since {
+            return Finding::absent(
+                protection,
+                format!("Landlock ABI {version}: {words} from ABI {since} on (Linux {linux})"),
+            );
+        }
+        match (attempt(before), attempt(&now)) {
+            (Attempt::Succeeded, Attempt::Refused(libc::EACCES | libc::EPERM)) => {
+                Finding::holds(protection, format!("ABI {version}: {words}"))
+            }
+            (before, now) => Finding::broken(protection, format!("{words}: before {before}, after {now}")),
+        }
+    };
+    vec![
+        judge(Protection::LandlockFiles, 1, "5.13", |at| at.open, "files refused"),
+        judge(Protection::LandlockTcp, landlock::TCP, "6.7", |at| at.bind, "TCP refused"),
+        judge(
+            Protection::LandlockScopes,
+            landlock::SCOPES,
+            "6.12",
+            |at| at.signal,
+            "signals and abstract sockets refused",
+        ),
+    ]
+}

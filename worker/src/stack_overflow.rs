@@ -1,0 +1,70 @@
+//! A stack that overflows in compiled code, told apart from other crashes: the worker ends with a status of its own.
+//!
+//! The languages check the depth of their own recursion; this is for C code below them. It is a courtesy to whoever reads
+//! the answer and no part of the seal: hostile code can install another handler, or end with the same status.
+#![allow(unsafe_code)] // A signal handler on a stack of its own.
+
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use lockhouse_protocol::STACK_OVERFLOW_STATUS;
+use nix::errno::Errno;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+/// The handler needs little; the kernel's own frame has a few KiB.
+const HANDLER_STACK_BYTES: usize = 64 * 1024;
+/// A fault within this distance of the stack pointer is the stack's. Frames of compiled code can be large.
+const NEAR_BYTES: usize = 256 * 1024;
+
+static HANDLER_STACK: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Makes the stack that the handlers of all workers will use, each in its own copy.
+pub(crate) fn prepare() -> nix::Result<()> {
+    let (protection, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK);
+    // SAFETY: a new mapping, used for nothing but the handler's stack, and never given back.
+    let stack = unsafe { libc::mmap(std::ptr::null_mut(), HANDLER_STACK_BYTES, protection, flags, -1, 0) };
+    if stack == libc::MAP_FAILED {
+        return Err(Errno::last());
+    }
+    HANDLER_STACK.store(stack, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Installs the handler in a worker.
+pub(crate) fn install() -> nix::Result<()> {
+    let stack = libc::stack_t {
+        ss_sp: HANDLER_STACK.load(Ordering::Relaxed),
+        ss_flags: 0,
+        ss_size: HANDLER_STACK_BYTES,
+    };
+    // SAFETY: the stack was made by `prepare` and lives as long as the process.
+    Errno::result(unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) })?;
+    let flags = SaFlags::SA_ONSTACK | SaFlags::SA_SIGINFO;
+    let action = SigAction::new(SigHandler::SigAction(on_fault), flags, SigSet::empty());
+    // SAFETY: the handler makes system calls and touches nothing else.
+    unsafe { sigaction(Signal::SIGSEGV, &action) }.map(drop)
+}
+
+extern "C" fn on_fault(_: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel passes both, valid for as long as the handler runs.
+    let (fault, stack_pointer) = unsafe { ((*info).si_addr() as usize, stack_pointer(context.cast())) };
+    // SAFETY: exit and signal are async-signal-safe. Back from here, the same instruction faults again and ends the process.
+    unsafe {
+        if fault.abs_diff(stack_pointer) <= NEAR_BYTES {
+            libc::_exit(STACK_OVERFLOW_STATUS);
+        }
+        libc::signal(libc::SIGSEGV, libc::SIG_DFL);
+    }
+}
+
+/// # Safety
+/// The context must be what the kernel passed to a signal handler.
+unsafe fn stack_pointer(context: *const libc::ucontext_t) -> usize {
+    // SAFETY: as the caller promises.
+    let machine = unsafe { &(*context).uc_mcontext };
+    #[cfg(target_arch = "x86_64")]
+    let pointer = machine.gregs[libc::REG_RSP as usize] as usize;
+    #[cfg(target_arch = "aarch64")]
+    let pointer = machine.sp as usize;
+    pointer
+}

@@ -1,0 +1,73 @@
+//! The filters' data, and what it says of a call.
+#![allow(dead_code, clippy::unwrap_used)] // Each test uses its part.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+const COMMON: &str = include_str!("../../seccomp/common.json");
+
+/// Each architecture with its own rules.
+pub(crate) const ARCHITECTURES: [(&str, &str); 2] = [
+    ("x86_64", include_str!("../../seccomp/x86_64.json")),
+    ("aarch64", include_str!("../../seccomp/aarch64.json")),
+];
+
+/// The common filters with the rules of an architecture.
+pub(crate) fn merged(architecture: &str) -> Value {
+    let mut document: Value = serde_json::from_str(COMMON).unwrap();
+    let (_, own) = ARCHITECTURES.iter().find(|(name, _)| *name == architecture).unwrap();
+    let own: Value = serde_json::from_str(own).unwrap();
+    for (filter, rules) in own.as_object().unwrap() {
+        let merged = document[filter]["filter"].as_array_mut().unwrap();
+        merged.extend(rules.as_array().unwrap().iter().cloned());
+    }
+    document
+}
+
+/// The filters of x86-64, which has every rule that there is.
+pub(crate) fn document() -> Value {
+    merged("x86_64")
+}
+
+pub(crate) fn rules(filter: &str) -> Vec<Value> {
+    document()[filter]["filter"].as_array().unwrap().clone()
+}
+
+pub(crate) fn syscall(rule: &Value) -> &str {
+    rule["syscall"].as_str().unwrap()
+}
+
+pub(crate) fn names(filter: &str) -> BTreeSet<String> {
+    rules(filter).iter().map(|rule| syscall(rule).to_owned()).collect()
+}
+
+pub(crate) fn conditions(rule: &Value) -> &[Value] {
+    rule.get("args").map_or(&[], |args| args.as_array().unwrap())
+}
+
+/// Whether one condition holds, as seccompiler's documentation has it.
+pub(crate) fn holds(condition: &Value, arguments: [u64; 6]) -> bool {
+    let argument = arguments[condition["index"].as_u64().unwrap() as usize];
+    let width = if condition["type"] == "dword" { u64::from(u32::MAX) } else { u64::MAX };
+    let value = condition["val"].as_u64().unwrap();
+    let mask = match &condition["op"] {
+        Value::String(op) if op == "eq" => u64::MAX,
+        op => {
+            op["masked_eq"].as_u64().unwrap_or_else(|| panic!("{op} is new: teach this test what it means"))
+        }
+    };
+    argument & mask & width == value & mask & width
+}
+
+/// Whether the filter of x86-64 lets a call through.
+pub(crate) fn allows(name: &str, arguments: [u64; 6]) -> bool {
+    allows_in(&document(), name, arguments)
+}
+
+/// Whether a document's filter lets a call through.
+pub(crate) fn allows_in(document: &Value, name: &str, arguments: [u64; 6]) -> bool {
+    let rules = document["allowed"]["filter"].as_array().unwrap();
+    let mut of_that_name = rules.iter().filter(|rule| syscall(rule) == name);
+    of_that_name.any(|rule| conditions(rule).iter().all(|condition| holds(condition, arguments)))
+}
