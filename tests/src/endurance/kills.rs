@@ -174,7 +174,8 @@ impl State {
         let is_right = answered.is_ok() && answered.answer.as_ref().is_ok_and(|answer| answer["value"] == 42);
         let message = answered.text("/error/message");
         let says_killed = message.contains("(SIGKILL)") || message.contains("zygote ended");
-        if !is_right && !(answered.text("/status") == "killed" && says_killed) {
+        let is_told = answered.text("/status") == "killed" && says_killed;
+        if !is_right && !is_told {
             self.unexpected.push(answered.shown());
         }
         let waited_for =

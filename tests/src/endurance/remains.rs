@@ -102,7 +102,7 @@ fn zombies(server: u32, zygotes: &[Process]) -> Vec<String> {
 }
 
 fn descriptors(pid: u32) -> Vec<String> {
-    let links = entries(Path::new(&format!("/proc/{pid}/fd")).as_ref())
+    let links = entries(Path::new(&format!("/proc/{pid}/fd")))
         .filter_map(|entry| std::fs::read_link(entry).ok())
         .map(|target| target.to_string_lossy().split([':', '[']).next().unwrap_or_default().to_owned());
     let mut kinds: Vec<String> = links.collect();

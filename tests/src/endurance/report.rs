@@ -6,10 +6,19 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 /// What a promise is about. Times and sizes depend on the machine and on what else it does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Count,
     Measure,
+}
+
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Measure => "measure",
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -72,20 +81,15 @@ impl Report {
         self.promises.push(Promise { name: name.into(), kind, outcome });
     }
 
-    /// Promises of one kind, each with what was found if it was broken.
-    pub(crate) fn promises(&self, kind: Kind) -> impl Iterator<Item = (&str, &Result<(), String>)> {
-        let promises = self.promises.iter().filter(move |promise| promise.kind == kind);
-        promises.map(|promise| (promise.name.as_str(), &promise.outcome))
-    }
-
-    /// For programs.
+    /// For programs: each promise with its kind, `count` or `measure`, and with what was found if it was broken.
     pub(crate) fn to_json(&self) -> Value {
         let figures = self.figures.iter().map(|figure| {
             json!({"name": figure.name, "value": figure.value, "unit": figure.unit, "remark": figure.remark})
         });
         let promises = self.promises.iter().map(|promise| {
             let found = promise.outcome.as_ref().err();
-            json!({"name": promise.name, "kept": promise.outcome.is_ok(), "found": found})
+            let kind = promise.kind.as_str();
+            json!({"name": promise.name, "kind": kind, "kept": promise.outcome.is_ok(), "found": found})
         });
         json!({
             "suite": self.title,

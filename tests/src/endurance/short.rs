@@ -1,6 +1,6 @@
 //! Very many short programs: what is left after them, and what has grown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use lockhouse_tests::{Process, ensure, equal};
@@ -78,7 +78,7 @@ pub(crate) async fn short(count: usize) -> Report {
 
     report.figure("executions", count as f64, "");
     report.figure("took", progress.seconds(), "s");
-    seen.judge(&mut report, count + count.min(WARM_UP));
+    seen.judge(&mut report, count + count.min(WARM_UP), &zygotes);
     zygotes.tell(&mut report);
     if let (Some(before), Some(after)) = (before_kib, after_kib) {
         let growth = (after as f64 / before as f64 - 1.0) * 100.0;
@@ -119,6 +119,7 @@ struct Answers {
     wrong: Vec<String>,
     latest: Option<Instant>,
     longest_pause: Duration,
+    paused_at: Option<Instant>,
     took: BTreeMap<&'static str, Vec<f64>>,
 }
 
@@ -142,8 +143,9 @@ impl Answers {
 
     fn add(&mut self, answered: &Answered) {
         let now = Instant::now();
-        if let Some(latest) = self.latest.replace(now) {
-            self.longest_pause = self.longest_pause.max(now - latest);
+        let pause = self.latest.replace(now).map_or(Duration::ZERO, |latest| now - latest);
+        if pause > self.longest_pause {
+            (self.longest_pause, self.paused_at) = (pause, Some(now));
         }
         self.took.entry(answered.program.language).or_default().push(millis(answered.took));
         let value = answered.answer.as_ref().ok().map(|answer| &answer["value"]);
@@ -157,11 +159,12 @@ impl Answers {
         }
     }
 
-    fn judge(&mut self, report: &mut Report, count: usize) {
+    fn judge(&mut self, report: &mut Report, count: usize, zygotes: &Zygotes) {
         for (language, took) in std::mem::take(&mut self.took) {
             report.times(&format!("{language}: at the client"), took);
         }
-        report.figure("longest pause between two answers", millis(self.longest_pause), "ms");
+        let remark = self.paused_at.and_then(|at| zygotes.nearest(at)).unwrap_or_default();
+        report.remarked("longest pause between two answers", millis(self.longest_pause), "ms", remark);
         let told: Vec<&String> = self.wrong.iter().take(TOLD_MAX).collect();
         let name = "each program has its answer, and the right one";
         report.promise(Kind::Count, name, ensure(self.right == count, (self.right, told)));
@@ -171,7 +174,8 @@ impl Answers {
 /// The zygotes that were seen, and the most memory that one of each language held.
 #[derive(Default)]
 struct Zygotes {
-    seen: BTreeSet<u32>,
+    /// When each was seen first.
+    seen: BTreeMap<u32, Instant>,
     most_kib: BTreeMap<&'static str, u64>,
     latest_kib: BTreeMap<&'static str, u64>,
 }
@@ -190,12 +194,20 @@ impl Zygotes {
     }
 
     fn look(&mut self, zygote: &Process) {
-        self.seen.insert(zygote.pid);
+        self.seen.entry(zygote.pid).or_insert_with(Instant::now);
         let Some(kib) = remains::resident_kib(zygote.pid) else { return };
         let language = remains::language(zygote);
         let most = self.most_kib.entry(language).or_default();
         *most = kib.max(*most);
         self.latest_kib.insert(language, kib);
+    }
+
+    /// How far from a moment a zygote appeared.
+    fn nearest(&self, at: Instant) -> Option<String> {
+        let far =
+            |seen: &Instant| seen.saturating_duration_since(at).max(at.saturating_duration_since(*seen));
+        let nearest = self.seen.values().map(far).min()?;
+        Some(format!("{:.1} s from the nearest appearance of a zygote", nearest.as_secs_f64()))
     }
 
     fn tell(&self, report: &mut Report) {

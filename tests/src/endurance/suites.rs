@@ -15,5 +15,5 @@ mod short;
 
 pub(crate) use deadlines::deadlines;
 pub(crate) use kills::kills;
-pub(crate) use report::{Kind, Report};
+pub(crate) use report::Report;
 pub(crate) use short::short;
