@@ -1,7 +1,7 @@
 //! `make endurance`: long runs against the built `lockhouse serve`, judged by what Lockhouse promises.
 //!
-//! `endurance [deadlines] [short] [kills] [--count N] [--seed N] [--json FILE]`: all three without a name. Exit status 1 if a
-//! promise is broken, 2 for wrong arguments. Times mean something on a machine that does nothing else.
+//! `endurance [deadlines] [short] [kills] [--count N] [--seed N] [--json FILE]`: all three without a name. Exit status 1
+//! if a promise is broken, 2 for wrong arguments. Times mean something on a machine that does nothing else.
 
 #![allow(clippy::print_stdout)] // A table is what it is for.
 

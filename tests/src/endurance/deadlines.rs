@@ -1,21 +1,25 @@
 //! Hostile programs under load: how long after its deadline each ends, and what they leave behind.
 //!
-//! Two clocks tell how late an execution was. The first is in the answer, the supervisor's own `wall_ms`: from the moment
-//! at which code goes to a worker to the moment at which its end is known, without the wait for a worker before and the
-//! way of the answer after. What it has above the timeout is the lateness, and of the 250 ms that are promised 100 are the
-//! grace that every program has after its interrupt. The second is the client's own, from the request to the answer. It is
-//! judged as well where so few run at a time that each finds an idle worker.
+//! Two clocks tell how late an execution was. The first is in the answer, the supervisor's own `wall_ms`: from the
+//! moment at which code goes to a worker to the moment at which its end is known, without the wait for a worker before
+//! and the way of the answer after. What it has above the timeout is the lateness, and of the 250 ms that are promised
+//! 100 are the grace that every program has after its interrupt. The second is the client's own, from the request to the
+//! answer. It is judged as well where so few run at a time that each finds an idle worker.
+//!
+//! An answer leaves when its program has been sent SIGKILL, and the kernel then takes the process apart. How long the
+//! last ones are still there is a figure of its own.
 //!
 //! Only executions that reached their deadline count: what hit a limit first would make the figures look better.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockhouse_tests::{ensure, equal};
 
 use super::hostile::{HOSTILE, Hostile};
 use super::load::{Answered, Program};
 use super::progress::Progress;
+use super::remains;
 use super::report::{Kind, Report, millis};
 use super::server::Server;
 
@@ -23,6 +27,7 @@ const TIMEOUT: Duration = Duration::from_millis(400);
 const LATE_MS_MAX: f64 = 250.0;
 /// So few that each finds an idle worker of its language.
 const FEW: usize = 2;
+const DIES_WITHIN: Duration = Duration::from_secs(5);
 /// Broken promises that are told one by one.
 const TOLD_MAX: usize = 3;
 
@@ -61,9 +66,14 @@ pub(crate) async fn deadlines(count: usize, at_a_time: usize) -> Report {
             tallies.add(&answered);
         })
         .await;
+    let answered = Instant::now();
+    let dead = remains::until(DIES_WITHIN, || remains::nothing_runs(server.pid)).await;
+    let dying = answered.elapsed();
     report.figure("executions", count as f64, "");
     report.figure("took", progress.seconds(), "s");
     tallies.judge(&mut report, count, at_a_time);
+    report.figure("from the last answer until no process of a program is alive", millis(dying), "ms");
+    report.promise(Kind::Count, "with the last answer the last program is dead", dead);
     report.promise(
         Kind::Count,
         "nothing is left but idle workers, and no zombie",

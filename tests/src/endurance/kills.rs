@@ -1,7 +1,8 @@
 //! Workers and zygotes killed at random under load: each request has one answer, and what comes next works soon.
 //!
-//! The time to the next success is the strict one: from the kill to the answer, by the client's clock, of the first program of
-//! the same language that was *sent* after it and went well. It holds that program's own run of some 20 ms and more.
+//! The time to the next success is the strict one: from the kill to the answer, by the client's clock, of the first
+//! program of the same language that was *sent* after it and went well. It holds that program's own run of some 20 ms
+//! and more.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,7 +11,6 @@ use std::time::{Duration, Instant};
 use lockhouse_tests::{LANGUAGES, Process, children, ensure, equal};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::load::{Answered, Program};
@@ -18,6 +18,7 @@ use super::progress::Progress;
 use super::remains;
 use super::report::{Kind, Report, millis};
 use super::server::Server;
+use super::wire::answers_by_request;
 
 /// Of each language.
 const CLIENTS: usize = 4;
@@ -33,7 +34,8 @@ const TOLD_MAX: usize = 3;
 /// Long enough to be met in mid-run, and in mid-call.
 const PROGRAMS: [&str; 2] = [
     "from mcp_tools.fixture import add, slow\nn = add(a=20, b=1)['sum']\nslow(ms=10)\nadd(a=n, b=21)['sum']",
-    "const n = (await fixture.add({a: 20, b: 1})).sum; await fixture.slow({ms: 10});\n(await fixture.add({a: n, b: 21})).sum",
+    "const n = (await fixture.add({a: 20, b: 1})).sum\nawait fixture.slow({ms: 10})\n\
+     ;(await fixture.add({a: n, b: 21})).sum",
 ];
 
 /// Kills `count` of them, one after the other.
@@ -56,18 +58,6 @@ pub(crate) async fn kills(count: usize, seed: u64) -> Report {
     let name = "the server wrote one answer to each request, and no second one";
     report.promise(Kind::Count, name, equal(answers_by_request(&wire), (requests, 0)));
     report
-}
-
-/// On the wire: requests that got an answer, and answers beyond the first.
-fn answers_by_request(wire: &[String]) -> (usize, usize) {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for line in wire {
-        let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
-        if message.pointer("/result/structuredContent").is_some() || message.get("error").is_some() {
-            *counts.entry(message["id"].to_string()).or_default() += 1;
-        }
-    }
-    (counts.len(), counts.values().map(|count| count - 1).sum())
 }
 
 #[derive(Default)]

@@ -4,23 +4,27 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use lockhouse_tests::{Process, children};
+use lockhouse_tests::{LANGUAGES, Process, children, ensure};
 
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(20);
 /// The default of `[pool] idle`, for each language.
 const IDLE: usize = 4;
-/// Where others write too: only names that hold one of these are taken for Lockhouse's.
-const SHARED_DIRECTORIES: [&str; 2] = ["/tmp", "/dev/shm"];
-const OWN_NAMES: [&str; 2] = ["lockhouse", "mcp_tools"];
+/// Where a program that knows no `TMPDIR` writes, and everyone else too: here only this name is taken for Lockhouse's.
+const TEMPORARY: &str = "/tmp";
+const OWN_NAME: &str = "lockhouse";
 /// Directories of tests that run beside this one.
 const NAMES_OF_TESTS: &str = "lockhouse-test-";
+const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Descriptors and temporary files of a server with nothing but its idle workers.
 #[derive(Debug)]
 pub(crate) struct Remains {
     /// What each descriptor of the supervisor leads to, by kind.
     pub(crate) descriptors: Vec<String>,
+    /// In the directories that this server alone was given.
     pub(crate) files: BTreeSet<PathBuf>,
+    /// In those that others write to as well.
+    pub(crate) shared_files: BTreeSet<PathBuf>,
 }
 
 /// The fork servers: the supervisor's children that are no upstream server.
@@ -55,10 +59,18 @@ pub(crate) async fn until<T>(
 /// What a server holds that has its upstream server, two zygotes with their idle workers, and no process else.
 pub(super) fn of_idle(server: u32, directories: &[PathBuf]) -> Result<Remains, String> {
     only_idle(server)?;
-    let mut files = BTreeSet::new();
+    let (mut files, mut shared_files) = (BTreeSet::new(), BTreeSet::new());
     directories.iter().for_each(|directory| list(directory, &mut files));
-    SHARED_DIRECTORIES.iter().for_each(|shared| list_own(Path::new(shared), &mut files));
-    Ok(Remains { descriptors: descriptors(server), files })
+    list(Path::new(SHARED_MEMORY), &mut shared_files);
+    shared_files.extend(entries(Path::new(TEMPORARY)).filter(|path| has_own_name(path)));
+    Ok(Remains { descriptors: descriptors(server), files, shared_files })
+}
+
+/// Of each language there are no more workers than idle ones: whatever ran is dead. A zygote that retired may be there.
+pub(super) fn nothing_runs(server: u32) -> Result<(), String> {
+    let workers: Vec<Process> = zygotes(server).iter().flat_map(|zygote| children(zygote.pid)).collect();
+    let counts = LANGUAGES.map(|of| workers.iter().filter(|worker| language(worker) == of).count());
+    ensure(counts.iter().all(|count| *count <= IDLE), workers)
 }
 
 fn only_idle(server: u32) -> Result<(), String> {
@@ -126,12 +138,9 @@ fn list(directory: &Path, files: &mut BTreeSet<PathBuf>) {
     }
 }
 
-fn list_own(directory: &Path, files: &mut BTreeSet<PathBuf>) {
-    let is_own = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        OWN_NAMES.iter().any(|own| name.contains(own)) && !name.starts_with(NAMES_OF_TESTS)
-    };
-    files.extend(entries(directory).filter(is_own));
+fn has_own_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.contains(OWN_NAME) && !name.starts_with(NAMES_OF_TESTS)
 }
 
 fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What a promise is about. Times and sizes depend on the machine and on what else it does.
+/// What a promise is about. A measure depends on the machine and on what else it does: times, sizes, shared places.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Count,
