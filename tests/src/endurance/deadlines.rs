@@ -125,8 +125,8 @@ impl Tallies {
         );
         report.promise(
             Kind::Count,
-            "control: at least half of them reach their deadline",
-            ensure(2 * reached >= count, reached),
+            "control: at least a third of them reach their deadline",
+            ensure(3 * reached >= count, reached),
         );
         report.promise(
             Kind::Measure,

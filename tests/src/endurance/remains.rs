@@ -19,8 +19,8 @@ const SHARED_MEMORY: &str = "/dev/shm";
 /// Descriptors and temporary files of a server with nothing but its idle workers.
 #[derive(Debug)]
 pub(crate) struct Remains {
-    /// What each descriptor of the supervisor leads to, by kind.
-    pub(crate) descriptors: Vec<String>,
+    /// What each descriptor of the supervisor leads to, by kind. The supervisor is not dumpable: root alone can see them.
+    pub(crate) descriptors: Option<Vec<String>>,
     /// In the directories that this server alone was given.
     pub(crate) files: BTreeSet<PathBuf>,
     /// In those that others write to as well.
@@ -113,13 +113,14 @@ fn zombies(server: u32, zygotes: &[Process]) -> Vec<String> {
     stats.filter(is_zombie).map(|stat| stat.chars().take(60).collect()).collect()
 }
 
-fn descriptors(pid: u32) -> Vec<String> {
-    let links = entries(Path::new(&format!("/proc/{pid}/fd")))
-        .filter_map(|entry| std::fs::read_link(entry).ok())
-        .map(|target| target.to_string_lossy().split([':', '[']).next().unwrap_or_default().to_owned());
-    let mut kinds: Vec<String> = links.collect();
+fn descriptors(pid: u32) -> Option<Vec<String>> {
+    let directory = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    let mut kinds: Vec<String> = directory
+        .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+        .map(|target| target.to_string_lossy().split([':', '[']).next().unwrap_or_default().to_owned())
+        .collect();
     kinds.sort();
-    kinds
+    Some(kinds)
 }
 
 /// Memory that a process holds, KiB.

@@ -7,8 +7,9 @@ use lockhouse_tests::{Table, ensure};
 use suites::Report;
 
 fn judge(report: &Report) {
-    let mut table = Table::new(&report.to_string());
+    println!("{report}");
     let report = report.to_json();
+    let mut table = Table::new(report["suite"].as_str().expect("a title"));
     for promise in report["promises"].as_array().into_iter().flatten().filter(|it| it["kind"] == "count") {
         let name = promise["name"].as_str().expect("a name");
         table.row(name, ensure(promise["kept"] == true, &promise["found"]));
