@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams bench lint install tools tools-for-tests clean
+.PHONY: build demo test test-quick test-upstreams test-full endurance bench lint install tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -22,6 +22,14 @@ test-upstreams: tools
 	$(CARGO) build --locked --workspace
 	tests/upstreams/prepare.sh
 	tests/upstreams/run.sh
+
+# What takes long as well: some 20 minutes on a machine that does nothing else.
+test-full: test endurance
+
+# Hostile programs at their deadlines, 100,000 short ones, 1,000 kills. ENDURANCE="short --count 5000" for less.
+endurance: build
+	$(CARGO) build --release --locked -p lockhouse-tests --bins
+	target/release/endurance $(ENDURANCE)
 
 # Times at the MCP boundary; see docs/measurements.md.
 bench: build

@@ -3,6 +3,7 @@
 
 mod deaths;
 mod endings;
+mod endurance;
 mod nested;
 mod parallel;
 mod upstreams;

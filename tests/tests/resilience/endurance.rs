@@ -1,0 +1,33 @@
+//! The suites of `make endurance` in small: what they count and what they find left, and no times.
+
+#[path = "../../src/endurance/suites.rs"]
+mod suites;
+
+use lockhouse_tests::{Table, ensure};
+use suites::Report;
+
+fn judge(report: &Report) {
+    println!("{report}");
+    let report = report.to_json();
+    let mut table = Table::new(report["suite"].as_str().expect("a title"));
+    for promise in report["promises"].as_array().into_iter().flatten().filter(|it| it["kind"] == "count") {
+        let name = promise["name"].as_str().expect("a name");
+        table.row(name, ensure(promise["kept"] == true, &promise["found"]));
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn every_hostile_program_is_ended_and_leaves_nothing_behind() {
+    judge(&suites::deadlines(72, 16).await);
+}
+
+#[tokio::test]
+async fn many_short_programs_leave_nothing_behind() {
+    judge(&suites::short(300).await);
+}
+
+#[tokio::test]
+async fn whatever_is_killed_each_request_has_one_answer_and_nothing_is_left() {
+    judge(&suites::kills(25, 0x10c4_0053).await);
+}
