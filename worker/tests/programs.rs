@@ -41,7 +41,7 @@ impl Call {
             4 => self.architecture,
             16..64 => {
                 let argument = self.arguments[(offset as usize - 16) / 8];
-                if offset % 8 == 0 { argument as u32 } else { (argument >> 32) as u32 }
+                if offset.is_multiple_of(8) { argument as u32 } else { (argument >> 32) as u32 }
             }
             _ => panic!("a load from {offset}"),
         }
@@ -154,7 +154,7 @@ fn the_programs_fit_into_the_kernel() {
 /// Arguments near to what the rules compare with, where a wrong mask or width shows.
 fn arguments(document: &Value) -> impl Strategy<Value = [u64; 6]> + use<> {
     let rules = document["allowed"]["filter"].as_array().unwrap();
-    let conditions = rules.iter().flat_map(|rule| seccomp::conditions(rule));
+    let conditions = rules.iter().flat_map(seccomp::conditions);
     let mut interesting: Vec<u64> = conditions.map(|condition| condition["val"].as_u64().unwrap()).collect();
     interesting.extend([0, 1, u64::MAX]);
     let near = (prop::sample::select(interesting), prop::option::of(0_u32..64));

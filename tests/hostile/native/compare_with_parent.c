@@ -1,6 +1,6 @@
 // attack: compare kernel objects with the zygote's, which tells something of their order in memory
 // layers: seccomp landlock privileges
-// user layers: seccomp landlock
+// user layers: seccomp landlock hardening
 // outcome: SIGSYS
 // needs: feature kcmp
 #include "attack.h"

@@ -1,6 +1,6 @@
 // attack: open what the zygote holds as descriptor 200
 // layers: seccomp landlock namespaces privileges
-// user layers: seccomp landlock namespaces
+// user layers: seccomp landlock namespaces hardening
 // outcome: EPERM
 #include "attack.h"
 

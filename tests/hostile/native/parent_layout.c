@@ -1,6 +1,6 @@
 // attack: learn where the zygote has its code
 // layers: seccomp landlock namespaces privileges
-// user layers: seccomp landlock namespaces
+// user layers: seccomp landlock namespaces hardening
 // outcome: EPERM
 #include "attack.h"
 

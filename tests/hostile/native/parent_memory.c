@@ -1,6 +1,6 @@
 // attack: open the zygote's memory
 // layers: seccomp landlock namespaces privileges
-// user layers: seccomp landlock namespaces
+// user layers: seccomp landlock namespaces hardening
 // outcome: EPERM
 #include "attack.h"
 

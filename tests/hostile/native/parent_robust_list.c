@@ -1,6 +1,6 @@
 // attack: ask for an address in the zygote
 // layers: seccomp landlock privileges
-// user layers: seccomp landlock
+// user layers: seccomp landlock hardening
 // outcome: EPERM
 #include "attack.h"
 

@@ -1,6 +1,6 @@
 // attack: reach a file through the zygote's root
 // layers: seccomp landlock namespaces privileges
-// user layers: seccomp landlock namespaces
+// user layers: seccomp landlock namespaces hardening
 // outcome: EPERM
 #include "attack.h"
 

@@ -1,6 +1,6 @@
 // attack: control the zygote without stopping it
 // layers: seccomp landlock privileges
-// user layers: seccomp landlock
+// user layers: seccomp landlock hardening
 // outcome: SIGSYS
 #include "attack.h"
 #include <sys/ptrace.h>

@@ -1,6 +1,6 @@
 // attack: read the zygote's memory
 // layers: seccomp landlock privileges
-// user layers: seccomp landlock
+// user layers: seccomp landlock hardening
 // outcome: SIGSYS
 #include "attack.h"
 #include <sys/uio.h>

@@ -1,6 +1,6 @@
 // attack: take descriptor 200 out of the zygote
 // layers: seccomp landlock privileges
-// user layers: seccomp landlock
+// user layers: seccomp landlock hardening
 // outcome: EPERM
 #include "attack.h"
 

@@ -1,6 +1,6 @@
 // attack: write the zygote's memory (the byte that is there)
 // layers: seccomp landlock privileges
-// user layers: seccomp landlock
+// user layers: seccomp landlock hardening
 // outcome: SIGSYS
 #include "attack.h"
 #include <sys/uio.h>

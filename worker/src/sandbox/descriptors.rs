@@ -29,11 +29,12 @@ pub(super) fn keep_only(channel: OwnedFd, layers: Layers) -> Result<OwnedFd, San
         }
     }
     let _closed_below = (input.into_raw_fd(), output.into_raw_fd());
-    // SAFETY: closes descriptors by number; nothing in the worker uses one above 3 from here on.
-    if layers.has(Layer::Descriptors)
-        && unsafe { libc::syscall(libc::SYS_close_range, CHANNEL + 1, u32::MAX, 0) } < 0
-    {
-        return Err(failed("close_range (Linux 5.9)")(Error::last_os_error()));
+    if layers.has(Layer::Descriptors) {
+        // SAFETY: closes descriptors by number; nothing in the worker uses one above 3 from here on.
+        let closed = unsafe { libc::syscall(libc::SYS_close_range, CHANNEL + 1, u32::MAX, 0) };
+        if closed < 0 {
+            return Err(failed("close_range (Linux 5.9)")(Error::last_os_error()));
+        }
     }
     // SAFETY: descriptor 3 was made above and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(CHANNEL) })
