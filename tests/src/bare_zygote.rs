@@ -3,6 +3,7 @@
 use std::io::{IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -47,25 +48,28 @@ pub enum End {
 }
 
 impl BareZygote {
-    /// Starts a worker program with arguments and has it prepare.
+    /// Starts a worker program with arguments and has it prepare; as another user, if root asks for that.
     ///
     /// # Panics
     /// If it does not get ready.
     #[must_use]
-    pub fn start(program: &Path, arguments: &[&str]) -> Self {
+    pub fn start(program: &Path, arguments: &[&str], user: Option<u32>) -> Self {
         let kind = (AddressFamily::Unix, SockType::SeqPacket);
         let (socket, theirs) =
             socketpair(kind.0, kind.1, None, SockFlag::SOCK_CLOEXEC).expect("a socket pair");
         setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::seconds(60)).expect("a timeout");
         let mut command = Command::new(program);
         command.args(arguments).env_clear().current_dir("/").stdin(Stdio::from(theirs));
+        if let Some(user) = user {
+            command.uid(user).gid(user);
+        }
         let child = command.stdout(Stdio::null()).spawn().expect("the zygote starts");
         let limits =
             ConversationLimits { calls: 10, parallel_calls: 10, output_bytes: 1 << 20, frame_bytes: 1 << 20 };
         let profile = SandboxProfile {
             cpu_seconds: 10,
             memory_bytes: MEMORY_BYTES,
-            unprivileged_id: nix::unistd::geteuid().is_root().then_some(61_500),
+            unprivileged_id: (user.is_none() && nix::unistd::geteuid().is_root()).then_some(61_500),
             preload: Vec::new(),
             limits,
         };

@@ -13,22 +13,23 @@ pub struct NativeAttack {
     pub name: String,
     /// What is attempted, in words.
     pub attempt: String,
-    /// What holds it: a layer alone, or several together. Nothing, where it takes a control group.
+    /// What holds it where Lockhouse runs as root: a layer alone, or several together. Nothing, where it takes a control
+    /// group.
     pub layers: Vec<Vec<Layer>>,
+    /// The same where an ordinary user runs it.
+    pub user_layers: Vec<Vec<Layer>>,
     /// What happens under the whole seal: the name of an error number or signal, or `limit`.
     pub outcome: String,
     /// What the claim, or the success without layers, depends on.
     pub needs: Vec<String>,
 }
 
-impl NativeAttack {
-    /// What holds it, as the header has it.
-    #[must_use]
-    pub fn layers_in_words(&self) -> String {
-        let together =
-            |layers: &Vec<Layer>| layers.iter().map(|layer| layer.name()).collect::<Vec<_>>().join("+");
-        self.layers.iter().map(together).collect::<Vec<_>>().join(" ")
-    }
+/// Layers as a header has them.
+#[must_use]
+pub fn layers_in_words(layers: &[Vec<Layer>]) -> String {
+    let together =
+        |layers: &Vec<Layer>| layers.iter().map(|layer| layer.name()).collect::<Vec<_>>().join("+");
+    layers.iter().map(together).collect::<Vec<_>>().join(" ")
 }
 
 /// All of them, by name.
@@ -58,34 +59,37 @@ fn parse(file: &Path) -> NativeAttack {
         name: name.clone(),
         attempt: String::new(),
         layers: Vec::new(),
+        user_layers: Vec::new(),
         outcome: String::new(),
         needs: Vec::new(),
     };
+    let mut user_layers = None;
     for line in text.lines().map_while(|line| line.strip_prefix("// ")) {
         let (key, value) = line.split_once(": ").unwrap_or(("", line));
         match key {
             "attack" => attack.attempt = value.to_owned(),
             // What only a control group bounds.
             "layers" if value == "none" => {}
-            // For whom root's layers do not tell the truth.
-            "user layers" if nix::unistd::geteuid().is_root() => {}
-            "layers" | "user layers" => {
-                attack.layers = value.split(' ').map(|layers| together(&name, layers)).collect()
-            }
+            // What only a control group bounds.
+            "layers" if value == "none" => {}
+            "layers" => attack.layers = any_of(&name, value),
+            "user layers" => user_layers = Some(any_of(&name, value)),
             "outcome" => attack.outcome = value.to_owned(),
             "needs" => attack.needs.push(value.to_owned()),
             // Remarks.
             _ => {}
         }
     }
+    attack.user_layers = user_layers.unwrap_or_else(|| attack.layers.clone());
     let told = [&attack.attempt, &attack.outcome];
     assert!(told.iter().all(|text| !text.is_empty()), "the header of {name}");
     attack
 }
 
-/// `a`, or `a+b` where neither holds alone.
-fn together(attack: &str, layers: &str) -> Vec<Layer> {
-    layers.split('+').map(|layer| named(attack, layer)).collect()
+/// Each `a`, or `a+b` where neither holds alone.
+fn any_of(attack: &str, layers: &str) -> Vec<Vec<Layer>> {
+    let together = |layers: &str| layers.split('+').map(|layer| named(attack, layer)).collect();
+    layers.split(' ').map(together).collect()
 }
 
 fn named(attack: &str, name: &str) -> Layer {

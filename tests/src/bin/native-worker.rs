@@ -1,7 +1,7 @@
 //! A worker that runs native attacks: what hostile code could do that owns its interpreter.
 //!
 //! It is the product's zygote and seal with an engine whose programs are the C functions of `hostile/native`: the code of a
-//! job is the name of one, or `call NUMBER ARGUMENT...` for one bare system call. `--layers a,b` puts on only these layers of
+//! job is the name of one, `call NUMBER ARGUMENT...` for one bare system call, or `int80 NUMBER` for one of i386. `--layers a,b` puts on only these layers of
 //! the seal. As `[javascript] worker` of a configuration it runs under the real supervisor.
 #![allow(unsafe_code, missing_docs)] // The attacks are C.
 
@@ -36,9 +36,10 @@ impl Engine for Native {
     fn warm(&mut self, _sandboxed: &Sandboxed) {}
 
     fn run(&mut self, _sandboxed: &Sandboxed, job: &Job) -> Outcome {
-        let result = match job.code.strip_prefix("call ") {
-            Some(call) => bare_call(call),
-            None => attack(&job.code),
+        let result = match job.code.split_once(' ') {
+            Some(("call", call)) => bare_call(call),
+            Some(("int80", number)) => number.parse().ok().map(int80),
+            _ => attack(&job.code),
         };
         match result {
             Some(result) => Outcome::Value(Some(result.to_string().into_bytes())),
@@ -68,6 +69,27 @@ fn bare_call(text: &str) -> Option<c_long> {
     // SAFETY: a hostile call on purpose; this process runs nothing else.
     let result = unsafe { libc::syscall(number, a, b, c, d, e, f) };
     Some(if result < 0 { -c_long::from(nix::errno::Errno::last_raw()) } else { result })
+}
+
+/// A system call as programs of 32 bits make it.
+#[cfg(target_arch = "x86_64")]
+fn int80(number: c_long) -> c_long {
+    let mut result = number;
+    // SAFETY: a hostile call on purpose; all its arguments are 0.
+    unsafe {
+        std::arch::asm!(
+            "push rbx", "xor ebx, ebx", "int 0x80", "pop rbx",
+            inout("rax") result, in("rcx") 0, in("rdx") 0, in("rsi") 0, in("rdi") 0,
+            out("r8") _, out("r9") _, out("r10") _, out("r11") _,
+        );
+    }
+    result
+}
+
+/// There is no such instruction.
+#[cfg(not(target_arch = "x86_64"))]
+fn int80(_: c_long) -> c_long {
+    -c_long::from(libc::ENOSYS)
 }
 
 /// The layers named after `--layers`; all of them without it.

@@ -4,12 +4,18 @@
 //! on. With none on it must succeed, so that no attack fails for a reason of its own.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use lockhouse_protocol::{Exit, Verdict};
-use lockhouse_tests::{BareZygote, End, NativeAttack, Table, native_attacks, native_worker};
+use lockhouse_tests::{BareZygote, End, NativeAttack, Table, layers_in_words, native_attacks, native_worker};
+
 use lockhouse_worker::sandbox::{Layer, Layers};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
+
+/// A user who has nothing on this machine.
+const SOMEBODY: u32 = 61_501;
 
 /// A name for a row, and the layers that are on.
 fn configurations() -> Vec<(String, Layers)> {
@@ -19,9 +25,29 @@ fn configurations() -> Vec<(String, Layers)> {
     ends.into_iter().chain(Layer::ALL.map(without)).chain(Layer::ALL.map(alone)).collect()
 }
 
-fn start(layers: Layers) -> BareZygote {
-    let on: Vec<&str> = Layer::ALL.into_iter().filter(|layer| layers.has(*layer)).map(Layer::name).collect();
-    BareZygote::start(&native_worker(), &["--layers", &on.join(",")])
+/// Who runs it.
+struct Runner {
+    /// Where that user may read it.
+    worker: PathBuf,
+    /// Somebody else, if this is root.
+    user: Option<u32>,
+}
+
+impl Runner {
+    fn is_root(&self) -> bool {
+        self.user.is_none() && nix::unistd::geteuid().is_root()
+    }
+
+    fn start(&self, layers: Layers) -> BareZygote {
+        let on: Vec<&str> =
+            Layer::ALL.into_iter().filter(|layer| layers.has(*layer)).map(Layer::name).collect();
+        BareZygote::start(&self.worker, &["--layers", &on.join(",")], self.user)
+    }
+
+    /// What holds an attack that this one starts.
+    fn layers<'a>(&self, attack: &'a NativeAttack) -> &'a [Vec<Layer>] {
+        if self.is_root() { &attack.layers } else { &attack.user_layers }
+    }
 }
 
 /// What this machine is, as far as attacks need to know.
@@ -33,8 +59,8 @@ struct Host {
 }
 
 impl Host {
-    fn look() -> Self {
-        let zygote = start(Layers::ALL);
+    fn look(runner: &Runner) -> Self {
+        let zygote = runner.start(Layers::ALL);
         let is_absent = |layer: &Layer| {
             let protection = match layer {
                 Layer::Namespaces => lockhouse_protocol::Protection::EmptyRoot,
@@ -51,7 +77,7 @@ impl Host {
             .iter()
             .find_map(|finding| finding.found.strip_prefix("ABI ")?.split(':').next()?.parse().ok());
         Self {
-            is_root: nix::unistd::geteuid().is_root(),
+            is_root: runner.is_root(),
             landlock: landlock.unwrap_or(1),
             kernel: (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)),
             absent: Layer::ALL.into_iter().filter(is_absent).collect(),
@@ -119,10 +145,10 @@ fn lacks_feature<'a>(attack: &'a NativeAttack, ends: &[(String, Layers, End)]) -
 }
 
 /// Every attack under every configuration.
-fn run_all(attacks: &[NativeAttack]) -> BTreeMap<String, Vec<(String, Layers, End)>> {
+fn run_all(runner: &Runner, attacks: &[NativeAttack]) -> BTreeMap<String, Vec<(String, Layers, End)>> {
     let mut ends: BTreeMap<String, Vec<(String, Layers, End)>> = BTreeMap::new();
     for (name, layers) in configurations() {
-        let zygote = start(layers);
+        let zygote = runner.start(layers);
         for attack in attacks {
             let end = zygote.run(&attack.name);
             ends.entry(attack.name.clone()).or_default().push((name.clone(), layers, end));
@@ -131,34 +157,52 @@ fn run_all(attacks: &[NativeAttack]) -> BTreeMap<String, Vec<(String, Layers, En
     ends
 }
 
-#[test]
-fn each_attack_is_held_by_exactly_the_layers_that_it_names() {
-    let (host, attacks) = (Host::look(), native_attacks());
-    let ends = run_all(&attacks);
-    let mut table = Table::new("native attacks under every set of layers");
+fn check(title: &str, runner: &Runner) {
+    let (host, attacks) = (Host::look(runner), native_attacks());
+    let ends = run_all(runner, &attacks);
+    let mut table = Table::new(title);
     for attack in &attacks {
-        let lacking = host.lacks(attack).or_else(|| lacks_feature(attack, &ends[&attack.name]));
+        let (ends, known) = (&ends[&attack.name], runner.layers(attack));
+        let lacking = host.lacks(attack).or_else(|| lacks_feature(attack, ends));
         let mut faults = Vec::new();
-        for (name, layers, end) in &ends[&attack.name] {
+        for (name, layers, end) in ends {
             let holds = |together: &Vec<Layer>| {
                 together.iter().all(|layer| layers.has(*layer) && host.holds(*layer, attack))
             };
-            let expected = attack.layers.iter().any(holds);
+            let expected = known.iter().any(holds);
             // What cannot succeed here shows nothing by failing.
-            let is_known = expected || lacking.is_none();
-            if is_known && contained(end) != expected {
+            if (expected || lacking.is_none()) && contained(end) != expected {
                 faults.push(format!("{name}: {}", told(end)));
             }
         }
-        let under_all = told(&ends[&attack.name][0].2);
+        let under_all = told(&ends[0].2);
         if attack.outcome != "limit" && under_all != attack.outcome {
             faults.push(format!("all: {under_all} instead of {}", attack.outcome));
         }
         let left_out = lacking.map(|need| format!(" (no control here: it needs {need})")).unwrap_or_default();
-        let row = format!("{}: {} [{}]{left_out}", attack.name, attack.attempt, attack.layers_in_words());
+        let row = format!("{}: {} [{}]{left_out}", attack.name, attack.attempt, layers_in_words(known));
         table.row(row, if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) });
     }
-    let held_twice = attacks.iter().filter(|attack| attack.layers.len() > 1).count();
+    let held_twice = attacks.iter().filter(|attack| runner.layers(attack).len() > 1).count();
     println!("{} attacks, {held_twice} of them held by more than one layer", attacks.len());
     table.finish();
+}
+
+#[test]
+fn each_attack_is_held_by_exactly_the_layers_that_it_names() {
+    check("native attacks under every set of layers", &Runner { worker: native_worker(), user: None });
+}
+
+/// Root's workers are shut out of much by not being root. This is how it is on a desktop.
+#[test]
+fn so_is_each_one_that_an_ordinary_user_starts() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("left out: the test above has run as an ordinary user");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let worker = directory.path().join("native-worker");
+    std::fs::copy(native_worker(), &worker).unwrap();
+    check("native attacks of an ordinary user", &Runner { worker, user: Some(SOMEBODY) });
 }

@@ -9,3 +9,4 @@ mod isolation;
 mod libraries;
 mod outside;
 mod raw;
+mod sweep;

@@ -116,25 +116,25 @@ fn after_landlock(before: &Observed) -> Vec<Finding> {
         if version < since {
             return Finding::absent(
                 protection,
-                format!("Landlock ABI {version}: {words} from ABI {since} on (Linux {linux})"),
+                format!("Landlock ABI {version}, {words} needs {since} (Linux {linux})"),
             );
         }
         match (attempt(before), attempt(&now)) {
             (Attempt::Succeeded, Attempt::Refused(libc::EACCES | libc::EPERM)) => {
-                Finding::holds(protection, format!("ABI {version}: {words}"))
+                Finding::holds(protection, format!("ABI {version}: {words} refused"))
             }
-            (before, now) => Finding::broken(protection, format!("{words}: before {before}, after {now}")),
+            (before, now) => Finding::broken(protection, format!("{words}: {before} without Landlock, {now} with it")),
         }
     };
     vec![
-        judge(Protection::LandlockFiles, 1, "5.13", |at| at.open, "files refused"),
-        judge(Protection::LandlockTcp, landlock::TCP, "6.7", |at| at.bind, "TCP refused"),
+        judge(Protection::LandlockFiles, 1, "5.13", |at| at.open, "files"),
+        judge(Protection::LandlockTcp, landlock::TCP, "6.7", |at| at.bind, "TCP"),
         judge(
             Protection::LandlockScopes,
             landlock::SCOPES,
             "6.12",
             |at| at.signal,
-            "signals and abstract sockets refused",
+            "signals and abstract sockets",
         ),
     ]
 }
