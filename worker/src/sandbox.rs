@@ -15,7 +15,7 @@ mod seccomp;
 
 use std::os::fd::OwnedFd;
 
-use lockhouse_protocol::SandboxProfile;
+use lockhouse_protocol::{Protection, SandboxProfile};
 
 pub use layers::{Layer, Layers};
 pub use probe::probe;
@@ -33,9 +33,7 @@ pub enum SandboxError {
         source: std::io::Error,
     },
     /// The kernel has no Landlock, or it is disabled.
-    #[error(
-        "Landlock is not available: it needs Linux 5.13 or later with `landlock` in the `lsm=` boot parameter ({0})"
-    )]
+    #[error("Landlock is not available ({0})")]
     Landlock(String),
     /// Root of a container that knows only some users.
     #[error(
@@ -111,33 +109,33 @@ pub fn enter(
     enter_observed(prepared, profile, channel, &mut |_| ()).map_err(|(_, error, channel)| (error, channel))
 }
 
-/// [`enter`], with a look after each layer.
+/// [`enter`], with a look after each layer. What fails is told as the protection that is then missing.
 fn enter_observed(
     prepared: &Prepared,
     profile: &SandboxProfile,
     channel: OwnedFd,
     after: &mut dyn FnMut(Layer),
-) -> Result<(Sandboxed, OwnedFd), (Layer, SandboxError, Option<OwnedFd>)> {
+) -> Result<(Sandboxed, OwnedFd), (Protection, SandboxError, Option<OwnedFd>)> {
     let channel = descriptors::keep_only(channel, prepared.layers)
-        .map_err(|error| (Layer::Descriptors, error, None))?;
+        .map_err(|(error, channel)| (Protection::Descriptors, error, channel))?;
     after(Layer::Descriptors);
-    let mut put_on = |layer: Layer, step: &dyn Fn() -> Result<(), SandboxError>| {
+    let mut put_on = |layer: Layer, protection, step: &dyn Fn() -> Result<(), SandboxError>| {
         if prepared.layers.has(layer) {
-            step().map_err(|error| (layer, error))?;
+            step().map_err(|error| (protection, error))?;
         }
         after(layer);
         Ok(())
     };
     let limits = || rlimits::set(profile, prepared.mapped_bytes, prepared.in_user_namespace);
     let sealed = process::no_new_privileges()
-        .map_err(|error| (Layer::Hardening, error))
-        .and_then(|()| put_on(Layer::Limits, &limits))
-        .and_then(|()| put_on(Layer::Hardening, &process::not_dumpable))
-        .and_then(|()| put_on(Layer::Mdwe, &process::deny_write_execute))
-        .and_then(|()| put_on(Layer::Landlock, &landlock::restrict))
-        .and_then(|()| put_on(Layer::Seccomp, &seccomp::install));
+        .map_err(|error| (Protection::NoNewPrivileges, error))
+        .and_then(|()| put_on(Layer::Limits, Protection::ResourceLimits, &limits))
+        .and_then(|()| put_on(Layer::Hardening, Protection::NotDumpable, &process::not_dumpable))
+        .and_then(|()| put_on(Layer::Mdwe, Protection::WriteXorExecute, &process::deny_write_execute))
+        .and_then(|()| put_on(Layer::Landlock, Protection::LandlockFiles, &landlock::restrict))
+        .and_then(|()| put_on(Layer::Seccomp, Protection::SystemCalls, &seccomp::install));
     match sealed {
         Ok(()) => Ok((Sandboxed(()), channel)),
-        Err((layer, error)) => Err((layer, error, Some(channel))),
+        Err((protection, error)) => Err((protection, error, Some(channel))),
     }
 }

@@ -13,7 +13,26 @@ const CHANNEL: i32 = 3;
 ///
 /// The streams are this worker's own pipes. A shared `/dev/null` would have flags that any worker can set and every
 /// other one can read.
-pub(super) fn keep_only(channel: OwnedFd, layers: Layers) -> Result<OwnedFd, SandboxError> {
+///
+/// # Errors
+/// The step that failed, with the channel as soon as it is where it belongs.
+pub(super) fn keep_only(
+    channel: OwnedFd,
+    layers: Layers,
+) -> Result<OwnedFd, (SandboxError, Option<OwnedFd>)> {
+    let channel = take_places(channel).map_err(|error| (error, None))?;
+    if layers.has(Layer::Descriptors) {
+        // SAFETY: closes descriptors by number; nothing in the worker uses one above 3 from here on.
+        let closed = unsafe { libc::syscall(libc::SYS_close_range, CHANNEL + 1, u32::MAX, 0) };
+        if closed < 0 {
+            let error = SandboxError::Step { step: "close_range", source: Error::last_os_error() };
+            return Err((error, Some(channel)));
+        }
+    }
+    Ok(channel)
+}
+
+fn take_places(channel: OwnedFd) -> Result<OwnedFd, SandboxError> {
     let failed = |step: &'static str| move |source: Error| SandboxError::Step { step, source };
     // The zygote keeps 0, 1 and 2 taken, so every number here is above them and none is overwritten before it is used.
     let (input, _) = std::io::pipe().map_err(failed("pipe"))?;
@@ -28,14 +47,8 @@ pub(super) fn keep_only(channel: OwnedFd, layers: Layers) -> Result<OwnedFd, San
             return Err(failed("dup2")(Error::last_os_error()));
         }
     }
-    let _closed_below = (input.into_raw_fd(), output.into_raw_fd());
-    if layers.has(Layer::Descriptors) {
-        // SAFETY: closes descriptors by number; nothing in the worker uses one above 3 from here on.
-        let closed = unsafe { libc::syscall(libc::SYS_close_range, CHANNEL + 1, u32::MAX, 0) };
-        if closed < 0 {
-            return Err(failed("close_range (Linux 5.9)")(Error::last_os_error()));
-        }
-    }
+    // Above 3 by now, or one of the places themselves: no destructor may close those.
+    let _ = (input.into_raw_fd(), output.into_raw_fd());
     // SAFETY: descriptor 3 was made above and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(CHANNEL) })
 }

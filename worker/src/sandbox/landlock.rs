@@ -27,6 +27,9 @@ pub(super) fn version() -> i64 {
 
 /// Restricts this process for good.
 pub(super) fn restrict() -> Result<(), SandboxError> {
+    if version() == 0 {
+        return Err(SandboxError::Landlock(std::io::Error::last_os_error().to_string()));
+    }
     let status = enforce().map_err(|error| SandboxError::Landlock(error.to_string()))?;
     match status.ruleset {
         RulesetStatus::NotEnforced => Err(SandboxError::Landlock("the kernel did not enforce it".into())),

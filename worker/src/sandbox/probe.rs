@@ -64,8 +64,8 @@ fn be_probed(prepared: &Prepared, profile: &SandboxProfile, zygote: Pid, tell: O
     });
     let channel = match entered {
         Ok((_, channel)) => Some(channel),
-        Err((layer, error, channel)) => {
-            findings.push(Finding::absent(tried_by(layer), error.to_string()));
+        Err((protection, error, channel)) => {
+            findings.push(Finding::absent(protection, error.to_string()));
             channel
         }
     };
@@ -76,20 +76,6 @@ fn be_probed(prepared: &Prepared, profile: &SandboxProfile, zygote: Pid, tell: O
     unsafe {
         libc::syscall(libc::SYS_ptrace, libc::PTRACE_TRACEME, 0, 0, 0);
         libc::_exit(0)
-    }
-}
-
-/// The protection that is missing when putting on a layer fails.
-fn tried_by(layer: Layer) -> Protection {
-    match layer {
-        Layer::Namespaces => Protection::EmptyRoot,
-        Layer::Privileges => Protection::NoCapabilities,
-        Layer::Descriptors => Protection::Descriptors,
-        Layer::Limits => Protection::ResourceLimits,
-        Layer::Hardening => Protection::NotDumpable,
-        Layer::Mdwe => Protection::WriteXorExecute,
-        Layer::Landlock => Protection::LandlockFiles,
-        Layer::Seccomp => Protection::SystemCalls,
     }
 }
 
@@ -116,7 +102,7 @@ fn after_landlock(before: &Observed) -> Vec<Finding> {
         if version < since {
             return Finding::absent(
                 protection,
-                format!("Landlock ABI {version}, {words} needs {since} (Linux {linux})"),
+                format!("Landlock ABI {version}; for {words} it takes ABI {since} (Linux {linux})"),
             );
         }
         match (attempt(before), attempt(&now)) {

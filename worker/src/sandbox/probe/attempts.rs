@@ -148,7 +148,7 @@ fn empty_root(prepared: &Prepared) -> Finding {
 fn no_network(prepared: &Prepared) -> Finding {
     let protection = Protection::NoNetwork;
     if let Some(reason) = &prepared.namespaces_refused {
-        return Finding::absent(protection, format!("no network namespace ({reason})"));
+        return Finding::absent(protection, format!("no namespaces ({reason})"));
     }
     let outcome = match route_to_itself() {
         Attempt::Refused(errno) => Ok(format!("no route even to itself ({})", Errno::from_raw(errno))),
