@@ -5,6 +5,7 @@ import io
 import itertools
 import linecache
 import traceback
+import warnings
 
 from lockhouse_calls import ToolError
 from lockhouse_hints import hint, truth
@@ -39,8 +40,8 @@ def report(error, awaiting=None):
     line, column = _place(*frames[-1][:3]) if frames else (None, None)
     if _is_in_source(error) and not frames:
         line, column = _positive(error.lineno), _positive(error.offset)
-    if isinstance(error, MemoryError):  # What its frames and its context hold is needed for the words.
-        error.__traceback__ = error.__context__ = error.__cause__ = None
+    if isinstance(error, MemoryError):
+        _release(error)
     message = _message(error)
     return {
         "kind": name_of(error),
@@ -51,6 +52,13 @@ def report(error, awaiting=None):
         "traceback": _bounded(_chain(error, frames)),
         "hint": hint(error, message),
     }
+
+
+def _release(error):
+    """Frees what the frames and the context of an error hold: the words need memory, and frames come by the million."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Coroutines that were never awaited.
+        error.__traceback__ = error.__context__ = error.__cause__ = None
 
 
 def name_of(error):

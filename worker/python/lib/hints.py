@@ -13,7 +13,8 @@ from lockhouse_values import Text
 
 _DATABASE = f"{PREFIX}: files cannot be opened; use sqlite3.connect(':memory:') instead"
 _LOCALES = f"{PREFIX}: the C locale is the only one; format with f-strings instead"
-_THREADS = f"{PREFIX}: a worker has room for some 200 threads; use fewer, as with ThreadPoolExecutor(32), or asyncio instead"
+_THREADS = (f"{PREFIX}: threads are limited to some 200, and their stacks count as memory; use fewer, as with "
+            "ThreadPoolExecutor(32), or asyncio instead")
 _ENCODINGS = f"{PREFIX}: the common encodings alone are loaded; use utf-8 instead"
 _LIMITS = f"{PREFIX}: limits are set under [limits] in the configuration; use less, or ask an administrator"
 

@@ -41,7 +41,7 @@ _REFUSED = (
     (FILES, "os", "open listdir scandir walk fwalk mkdir makedirs remove unlink rmdir rename replace link symlink readlink "
                   "chmod chown truncate utime chdir mkfifo stat lstat statvfs"),
     (FILES, "glob", "glob iglob"),
-    (FILES, "pathlib:Path", "glob rglob"),
+    (FILES, "pathlib:Path", "glob rglob walk"),
     (PROCESSES, "os", "system fork forkpty posix_spawn posix_spawnp execv execve execvp execvpe"),
     (PROCESSES, "subprocess:Popen", "__init__"),
     (NETWORK, "socket", "getaddrinfo gethostbyname gethostbyname_ex gethostbyaddr create_connection create_server"),
@@ -84,6 +84,7 @@ _MISSING = {
 
 def seal():
     """Puts the words in place. At the end of the preload: afterwards nothing can be imported from a file."""
+    platform._uname_cache = platform.uname()._replace(node="lockhouse")  # Kept from before the seal, but for the name of the host.
     for table, wrapped in (_REFUSED, _refusal), (_ABSENT, _absence):
         for words, owner, names in table:
             owner = _named(owner)
@@ -96,7 +97,6 @@ def seal():
     socket.socket.__init__ = _connected_only(socket.socket.__init__)
     type(os.environ).__getitem__ = _unset(type(os.environ).__getitem__)
     os.getcwd = lambda: "/"
-    platform._uname_cache = platform.uname()._replace(node="lockhouse")  # The host's name is the host's.
     if "ctypes" in sys.modules:
         _refuse_callbacks(sys.modules["ctypes"])
     sys.meta_path[:] = [BuiltinImporter, FrozenImporter, ServerFinder, Sealed]
@@ -182,8 +182,8 @@ def _refuse_callbacks(ctypes):
 
 
 _unsaid = {}
-# What looks at files on its way, and does without them: the source of a frame, the links in a path.
-_CONTENT = ("linecache", "posixpath", "platform")
+# What looks at files on its way, and does without them: the source of a frame, the links in a path. By module or function.
+_CONTENT = ("linecache", "posixpath", "platform", "resolve")
 
 
 def _absence(original, words, owner):
@@ -208,7 +208,7 @@ def _note(words):
     """Remembers a refusal within a library. It may be swallowed there, as `configparser` does."""
     frame, function = sys._getframe(2), None
     while frame is not None and frame.f_code.co_filename != CODE:
-        if frame.f_globals.get("__name__") in _CONTENT:
+        if frame.f_globals.get("__name__") in _CONTENT or frame.f_code.co_name in _CONTENT:
             return
         function, frame = frame, frame.f_back
     if frame is not None and function is not None:
