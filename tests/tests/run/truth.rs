@@ -211,21 +211,22 @@ const TYPESCRIPT_WORKS: &[(&str, &str)] = &[
     ("new Date(0).toLocaleDateString()", "\"01/01/1970\""),
 ];
 
-#[test]
-fn what_does_not_work_says_why_and_what_to_use_instead() {
+#[tokio::test]
+async fn what_does_not_work_says_why_and_what_to_use_instead() {
     let plain = Lockhouse::new();
     let loaded = Lockhouse::new().config(
         "[python]\npreload = [\"ctypes\", \"multiprocessing.synchronize\", \"urllib.request\", \"resource\", \
          \"getpass\", \"webbrowser\"]\n",
     );
     let mut table = Table::new("refusals");
-    for (lockhouse, language, rows) in [
+    let (plain, loaded) = (plain.serve().await, loaded.serve().await);
+    for (session, language, rows) in [
         (&plain, "python", PYTHON_ERRORS),
         (&loaded, "python", PRELOADED_ERRORS),
         (&plain, "typescript", TYPESCRIPT_ERRORS),
     ] {
         for (code, words) in rows {
-            let answer = lockhouse.answer(language, code);
+            let answer = session.run_code(language, code).await;
             let message = answer["error"]["message"].as_str().unwrap_or_default();
             let first = message.lines().next().unwrap_or_default();
             let told =
@@ -236,14 +237,15 @@ fn what_does_not_work_says_why_and_what_to_use_instead() {
     table.finish();
 }
 
-#[test]
-fn what_fails_by_a_value_says_so_once_on_stderr() {
+#[tokio::test]
+async fn what_fails_by_a_value_says_so_once_on_stderr() {
     let lockhouse = Lockhouse::new();
+    let session = lockhouse.serve().await;
     let mut table = Table::new("told on stderr");
     for (language, rows) in [("python", PYTHON_TOLD), ("typescript", TYPESCRIPT_TOLD)] {
         for (code, value, words) in rows {
             let (before, last) = code.rsplit_once('\n').unwrap_or(("", code));
-            let answer = lockhouse.answer(language, &format!("{before}\n{last};\n{last}"));
+            let answer = session.run_code(language, &format!("{before}\n{last};\n{last}")).await;
             let stderr = answer["stderr"].as_str().unwrap_or_default();
             let told = stderr.contains(words) && stderr.matches(WORDS).count() == 1;
             let right = answer["status"] == "ok" && answer["value"] == parsed(value);
@@ -253,13 +255,14 @@ fn what_fails_by_a_value_says_so_once_on_stderr() {
     table.finish();
 }
 
-#[test]
-fn what_works_works_and_tells_nothing() {
+#[tokio::test]
+async fn what_works_works_and_tells_nothing() {
     let lockhouse = Lockhouse::new();
+    let session = lockhouse.serve().await;
     let mut table = Table::new("what works");
     for (language, rows) in [("python", PYTHON_WORKS), ("typescript", TYPESCRIPT_WORKS)] {
         for (code, value) in rows {
-            let answer = lockhouse.answer(language, code);
+            let answer = session.run_code(language, code).await;
             let told = answer.get("stderr");
             let right = answer["status"] == "ok" && answer["value"] == parsed(value);
             table.row(format!("{language}: {code}"), ensure(right && told.is_none(), &answer));

@@ -84,7 +84,8 @@ _MISSING = {
 
 def seal():
     """Puts the words in place. At the end of the preload: afterwards nothing can be imported from a file."""
-    platform._uname_cache = platform.uname()._replace(node="lockhouse")  # Kept from before the seal, but for the name of the host.
+    # Kept from before the seal, but for the host's name.
+    platform._uname_cache = platform.uname()._replace(node="lockhouse")
     for table, wrapped in (_REFUSED, _refusal), (_ABSENT, _absence):
         for words, owner, names in table:
             owner = _named(owner)
