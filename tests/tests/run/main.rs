@@ -5,4 +5,5 @@ mod answers;
 mod errors;
 mod input;
 mod limits;
+mod truth;
 mod unusable;

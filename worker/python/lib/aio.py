@@ -4,15 +4,20 @@ Calls that start in one turn of the event loop leave in one write. Replies are m
 thread happens to read them.
 """
 
-import asyncio as _asyncio
 import sys as _sys
+
+# asyncio works without ssl; OpenSSL's half would cost a megabyte for a network that is not there.
+_without_ssl = _sys.modules.setdefault("ssl", None) is None
+import asyncio as _asyncio
+if _without_ssl:
+    del _sys.modules["ssl"]
 import threading as _threading
 import weakref as _weakref
 
 import _lockhouse
 from lockhouse_calls import read as _read
 from lockhouse_servers import server_attribute as _server_attribute
-from lockhouse_streams import flush as _flush_output
+from lockhouse_streams import flush as _flush_output, require_room as _require_room
 from lockhouse_values import from_envelope as _from_envelope
 from mcp_tools import _request
 
@@ -37,6 +42,7 @@ async def call_tool(server, tool=None, arguments=None, /, **named):
 async def call(server, tool, arguments):
     """`tools/call`; `arguments` is JSON."""
     _flush_output()
+    _require_room(len(arguments))
     loop = _asyncio.get_running_loop()
     if loop not in _listening:
         loop.add_reader(_lockhouse.fileno(), _deliver)

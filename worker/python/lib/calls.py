@@ -5,7 +5,7 @@ import re
 import threading
 
 import _lockhouse
-from lockhouse_streams import flush
+from lockhouse_streams import flush, require_room
 from lockhouse_values import from_envelope, parse, to_json
 
 
@@ -43,12 +43,14 @@ def begin(servers):
 def ask(request, *arguments):
     """The parsed answer to one of the native requests that list or describe."""
     flush()
+    require_room()
     return read(parse, request(*arguments))
 
 
 def call(server, tool, arguments):
     """`tools/call`, waiting for its answer; `arguments` is JSON."""
     flush()
+    require_room(len(arguments))
     return read(from_envelope, _lockhouse.call(server, tool, arguments), server, tool)
 
 

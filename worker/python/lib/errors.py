@@ -1,21 +1,21 @@
 """What people read when their code fails: the frames of their own code, in Python's words, and what to do instead."""
 
 import builtins
-import errno
 import io
 import itertools
 import linecache
 import traceback
+import warnings
 
 from lockhouse_calls import ToolError
-from lockhouse_hints import hint
-from lockhouse_sealed import FILES, PREFIX, SYSTEM
+from lockhouse_hints import hint, truth
+from lockhouse_sealed import CODE as FILENAME
 
-FILENAME = "<code>"
 MAX_MESSAGE = 2_000
 MAX_TRACEBACK = 4_096
 MAX_CHAIN = 4
 _COLLAPSE = 3
+_ENDS = 100  # Of a traceback: more than are shown.
 
 _lines = []
 
@@ -37,9 +37,11 @@ def set_source(code):
 def report(error, awaiting=None):
     """The parts of a failure, each bounded. `awaiting` is the main coroutine, if there is one."""
     frames = _frames(error.__traceback__) or _awaited(awaiting)
-    line, column = _place(*frames[-1]) if frames else (None, None)
+    line, column = _place(*frames[-1][:3]) if frames else (None, None)
     if _is_in_source(error) and not frames:
         line, column = _positive(error.lineno), _positive(error.offset)
+    if isinstance(error, MemoryError):
+        _release(error)
     message = _message(error)
     return {
         "kind": name_of(error),
@@ -50,6 +52,13 @@ def report(error, awaiting=None):
         "traceback": _bounded(_chain(error, frames)),
         "hint": hint(error, message),
     }
+
+
+def _release(error):
+    """Frees what the frames and the context of an error hold: the words need memory, and frames come by the million."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Coroutines that were never awaited.
+        error.__traceback__ = error.__context__ = error.__cause__ = None
 
 
 def name_of(error):
@@ -70,11 +79,16 @@ def text(error):
 
 
 def _frames(trace):
-    """(code, line, instruction) of the code's own frames, outermost first."""
+    """(code, line, instruction, times) of the code's own frames, outermost first; of very many the ends."""
     frames = []
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == FILENAME:
-            frames.append((trace.tb_frame.f_code, trace.tb_lineno, trace.tb_lasti))
+            code, line, times = trace.tb_frame.f_code, trace.tb_lineno, 1
+            if frames and frames[-1][:2] == (code, line):
+                times += frames.pop()[3]
+            frames.append((code, line, trace.tb_lasti, times))
+            if len(frames) > 4 * _ENDS:
+                frames[_ENDS:-_ENDS] = []
         trace = trace.tb_next
     return frames
 
@@ -85,7 +99,7 @@ def _awaited(coroutine):
     while getattr(coroutine, "cr_frame", None) is not None:
         frame = coroutine.cr_frame
         if frame.f_code.co_filename == FILENAME:
-            frames.append((frame.f_code, frame.f_lineno, frame.f_lasti))
+            frames.append((frame.f_code, frame.f_lineno, frame.f_lasti, 1))
         coroutine = coroutine.cr_await
     return frames
 
@@ -118,10 +132,9 @@ def _chain(error, frames):
 
 def _one(error, frames):
     lines = ["Traceback (most recent call last):"] if frames else []
-    for (code, line), group in itertools.groupby((code, line) for code, line, _ in frames):
+    for code, line, _, times in frames:
         source = _lines[line - 1].strip() if line and line <= len(_lines) else ""
         entry = f'  File "{FILENAME}", line {line}, in {code.co_name}' + (f"\n    {source}" if source else "")
-        times = sum(1 for _ in group)
         lines.extend([entry] * min(times, _COLLAPSE))
         if times > _COLLAPSE:
             lines.append(f"  [Previous line repeated {times - _COLLAPSE} more times]")
@@ -160,9 +173,11 @@ def _message(error):
     if isinstance(error, SystemExit):
         return f"the code called exit({_clean(error.code, 200)})"
     message = _clean(error.msg if _is_in_source(error) else error, MAX_MESSAGE)
-    if isinstance(error, PermissionError) and error.errno == errno.EPERM and PREFIX not in message:
-        return f"{message} ({FILES if error.filename else SYSTEM})"
-    return message
+    try:
+        words = truth(error, message)
+    except Exception:  # An attribute of the code's own that raises.
+        words = None
+    return f"{message} ({words})" if words and message else words or message
 
 
 def _clean(value, limit):

@@ -14,11 +14,11 @@ html html.parser html.entities urllib.parse unicodedata stringprep xml.etree.Ele
 xml.dom.expatbuilder zoneinfo difflib heapq bisect enum dataclasses typing types abc contextlib contextvars copy
 copyreg pprint reprlib asyncio concurrent.futures concurrent.futures.thread threading queue weakref array struct
 graphlib ipaddress locale keyword token tokenize ast inspect dis traceback linecache warnings logging shlex
-fnmatch glob pathlib os os.path sys signal tempfile shutil subprocess socket selectors configparser zlib gzip
+fnmatch glob http pathlib os os.path sys signal tempfile shutil subprocess socket selectors configparser zlib gzip
 zipfile pickle codecs timeit platform errno stat gc atexit builtins importlib importlib.util sched
 """
 # A distribution or a version may lack these.
-_OPTIONAL = "bz2 lzma tomllib string.templatelib annotationlib _ast_unparse _pylong compression.zstd"
+_OPTIONAL = "sqlite3 sqlite3.dump mimetypes bz2 lzma tomllib string.templatelib annotationlib _ast_unparse _pylong compression.zstd"
 _ENCODINGS = """
 utf_8 utf_8_sig utf_16 utf_16_le utf_16_be utf_32 utf_32_le utf_32_be utf_7 ascii latin_1 iso8859_1 iso8859_2 iso8859_15
 cp1250 cp1251 cp1252 cp437 cp850 mac_roman idna punycode unicode_escape raw_unicode_escape charmap
@@ -39,15 +39,8 @@ p.to_datetime(['2020-01-01']).tz_localize('UTC').tz_convert('Europe/Berlin'); f.
 
 def preload(extra):
     """Loads all that code may import, then what the administrator named; raises ImportError if one of those fails."""
-    blocked = "ssl" not in sys.modules
-    if blocked:  # asyncio works without it; OpenSSL's half would cost a megabyte for a network that is not there.
-        sys.modules["ssl"] = None
-    try:
-        for name in _MODULES.split():
-            importlib.import_module(name)
-    finally:
-        if blocked:
-            del sys.modules["ssl"]
+    for name in _MODULES.split():
+        importlib.import_module(name)
     for name in [*_OPTIONAL.split(), *(f"encodings.{name}" for name in _ENCODINGS.split())]:
         try:
             importlib.import_module(name)

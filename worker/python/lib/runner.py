@@ -90,6 +90,7 @@ def run(code, servers):
             lockhouse_servers.begin(servers)
             value = _execute(code)
             answer = "value", None if value is None else to_json(value)
+            lockhouse_sealed.tell_unsaid()
             lockhouse_streams.flush()
         finally:
             _Execution.interruptible = False
@@ -143,12 +144,13 @@ def _failed(error):
     """The report of an error. Whatever goes wrong in here, there is an answer."""
     kind = "error"
     try:
+        _Execution.reserve = None
         _set_recursion_limit(_recursion_limit)
         if isinstance(error, SystemExit) and error.code in (None, 0):
             lockhouse_streams.flush()
             return "value", None
         if isinstance(error, MemoryError):
-            kind, _Execution.reserve = "memory", None
+            kind = "memory"
         elif isinstance(error, errors.ExecutionInterrupted):
             kind = "interrupted"
         elif isinstance(error, errors.CpuLimitReached):

@@ -7,67 +7,115 @@ empty one, and an import "No module named".
 import builtins
 import errno
 import functools
-import glob
 import io
 import os
-import pathlib
+import platform
 import socket
-import subprocess
 import sys
-import tempfile
 from importlib.machinery import BuiltinImporter, FrozenImporter
 
 from lockhouse_calls import identifier, server_named
 from lockhouse_servers import ServerFinder
+from lockhouse_streams import INPUT, PREFIX, tell
 
-PREFIX = "not available in the Lockhouse sandbox"
-FILES = f"{PREFIX}: files cannot be opened; use a tool of an MCP server instead"
-NETWORK = f"{PREFIX}: there is no network; use a tool of an MCP server instead"
-PROCESSES = f"{PREFIX}: processes cannot be started; use a tool of an MCP server instead"
+CODE = "<code>"
+TOOL = "use a tool of an MCP server instead"
+FILES = f"{PREFIX}: files cannot be opened; use io.StringIO or io.BytesIO, or a tool of an MCP server, instead"
+NETWORK = f"{PREFIX}: there is no network; {TOOL}"
+PROCESSES = f"{PREFIX}: processes cannot be started; use Python, or a tool of an MCP server, instead"
+PARALLEL = f"{PREFIX}: processes cannot be started; use concurrent.futures.ThreadPoolExecutor or asyncio instead"
 TEMPORARY = f"{PREFIX}: there are no temporary files; keep data in variables, io.BytesIO or io.StringIO"
-SYSTEM = f"{PREFIX}: the operating system is out of reach; use a tool of an MCP server instead"
-INPUT = f"{PREFIX}: there is no input; put the values into the code"
+SYSTEM = f"{PREFIX}: the operating system is out of reach; {TOOL}"
+TERMINAL = f"{PREFIX}: there is no terminal and no screen; use print, and put the values into the code"
+DEBUGGER = f"{PREFIX}: there is no debugger; use print instead"
+ENVIRONMENT = f"{PREFIX}: there are no environment variables; put the value into the code, or use a tool of an MCP server, " \
+              "which has credentials of its own"
+ALARMS = f"{PREFIX}: there are no timer signals; use asyncio.wait_for or time.monotonic instead"
+ZONE = f"{PREFIX}: the time zone of the process is fixed; use zoneinfo.ZoneInfo instead"
+PACKAGES = f"{PREFIX}: nothing can be installed; use what is loaded, or ask an administrator for more under " \
+           "[python] preload in the configuration"
+CALLBACKS = f"{PREFIX}: no memory can become executable, so C code cannot call Python; use Python alone instead"
 
+# What raises these words, by module or module:class. What is not loaded is left out.
 _REFUSED = (
-    (FILES, os, "open listdir scandir walk mkdir makedirs remove unlink rmdir rename replace link symlink readlink "
-                "chmod chown truncate utime chdir mkfifo"),
-    (FILES, glob, "glob iglob"),
-    (FILES, pathlib.Path, "glob rglob"),
-    (PROCESSES, os, "system fork forkpty posix_spawn posix_spawnp execv execve execvp execvpe"),
-    (PROCESSES, subprocess.Popen, "__init__"),
-    (NETWORK, socket, "getaddrinfo gethostbyname gethostbyname_ex gethostbyaddr create_connection create_server"),
-    (TEMPORARY, tempfile, "_get_default_tempdir"),
+    (FILES, "os", "open listdir scandir walk fwalk mkdir makedirs remove unlink rmdir rename replace link symlink readlink "
+                  "chmod chown truncate utime chdir mkfifo stat lstat statvfs"),
+    (FILES, "glob", "glob iglob"),
+    (FILES, "pathlib:Path", "glob rglob walk"),
+    (PROCESSES, "os", "system fork forkpty posix_spawn posix_spawnp execv execve execvp execvpe"),
+    (PROCESSES, "subprocess:Popen", "__init__"),
+    (NETWORK, "socket", "getaddrinfo gethostbyname gethostbyname_ex gethostbyaddr create_connection create_server"),
+    (NETWORK, "asyncio:BaseEventLoop", "create_connection create_server create_datagram_endpoint"),
+    (NETWORK, "asyncio:SelectorEventLoop", "create_unix_connection create_unix_server"),
+    (NETWORK, "webbrowser", "open open_new open_new_tab"),
+    (TEMPORARY, "tempfile", "_get_default_tempdir"),
+    (SYSTEM, "os", "getloadavg uname getlogin"),
+    (SYSTEM, "socket", "gethostname getfqdn"),
+    (ALARMS, "signal", "alarm setitimer"),
+    (ZONE, "time", "tzset"),
+    (DEBUGGER, "sys", "breakpointhook"),
+    (DEBUGGER, "pdb", "set_trace"),
+    (TERMINAL, "getpass", "getpass"),
+)
+# What answers that nothing is there. That is right and misleading: these words are told once.
+_ABSENT = (
+    (FILES, "os.path", "exists lexists isfile isdir islink ismount"),
+    (FILES, "os", "access"),
+    (FILES, "zipfile", "is_zipfile"),
+    (PROCESSES, "shutil", "which"),
 )
 
-_NETWORK_MODULES = frozenset(
-    "requests httpx aiohttp urllib3 urllib.request http.client http.server ftplib smtplib imaplib poplib telnetlib "
-    "websocket websockets ssl paramiko boto3 pycurl xmlrpc.client socketserver".split())
-_PROCESS_MODULES = frozenset(
-    "multiprocessing concurrent.futures.process concurrent.futures.interpreter pexpect".split())
+_MISSING = {
+    name: words
+    for words, names in (
+        (NETWORK, "requests httpx aiohttp urllib3 urllib.request http.client http.server ftplib smtplib imaplib poplib telnetlib "
+                  "nntplib websocket websockets ssl paramiko boto3 pycurl xmlrpc socketserver wsgiref webbrowser antigravity"),
+        (PARALLEL, "multiprocessing concurrent.futures.process concurrent.futures.interpreter"),
+        (PROCESSES, "pexpect pty"),
+        (TERMINAL, "getpass readline curses termios tty tkinter turtle code cmd idlelib"),
+        (DEBUGGER, "pdb bdb"),
+        (PACKAGES, "pip ensurepip venv setuptools pkg_resources easy_install"),
+        (SYSTEM, "resource psutil pwd grp syslog"),
+        (FILES, "mmap shelve dbm fileinput filecmp"),
+    )
+    for name in names.split()
+}
 
 
 def seal():
     """Puts the words in place. At the end of the preload: afterwards nothing can be imported from a file."""
-    for words, owner, names in _REFUSED:
-        for name in names.split():
-            if hasattr(owner, name):
-                setattr(owner, name, _refusal(getattr(owner, name), words, owner))
-    for name in ("exists", "lexists", "isfile", "isdir"):
-        setattr(os.path, name, _absence(getattr(os.path, name)))
+    # Kept from before the seal, but for the host's name.
+    platform._uname_cache = platform.uname()._replace(node="lockhouse")
+    for table, wrapped in (_REFUSED, _refusal), (_ABSENT, _absence):
+        for words, owner, names in table:
+            owner = _named(owner)
+            for name in names.split():
+                if owner is not None and hasattr(owner, name):
+                    setattr(owner, name, wrapped(getattr(owner, name), words, owner))
     builtins.open = io.open = _opening(io.open)
     builtins.input = _refused_input
     builtins.help = _short_help
     socket.socket.__init__ = _connected_only(socket.socket.__init__)
+    type(os.environ).__getitem__ = _unset(type(os.environ).__getitem__)
     os.getcwd = lambda: "/"
+    if "ctypes" in sys.modules:
+        _refuse_callbacks(sys.modules["ctypes"])
     sys.meta_path[:] = [BuiltinImporter, FrozenImporter, ServerFinder, Sealed]
+
+
+def _named(owner):
+    module, _, name = owner.partition(":")
+    module = sys.modules.get(module)
+    return getattr(module, name, None) if name else module
 
 
 def _refusal(original, words, owner):
     @functools.wraps(original)
     def refused(*args, **kwargs):
+        _note(words)
         args = args[1:] if isinstance(owner, type) else args
         name = args[0] if args and owner is os and isinstance(args[0], (str, bytes, os.PathLike)) else None
-        raise PermissionError(errno.EPERM, words, name)
+        raise PermissionError(errno.EPERM, words, name and os.fspath(name))
 
     return refused
 
@@ -77,6 +125,7 @@ def _opening(original):
     def open(file, *args, **kwargs):
         if isinstance(file, int):  # A descriptor, such as the end of a pipe.
             return original(file, *args, **kwargs)
+        _note(FILES)
         raise PermissionError(errno.EPERM, FILES, os.fspath(file))
 
     return open
@@ -86,6 +135,7 @@ def _connected_only(original):
     @functools.wraps(original)
     def __init__(self, family=-1, type=-1, proto=-1, fileno=None):
         if fileno is None:  # socketpair() gives a descriptor; event loops need it.
+            _note(NETWORK)
             raise PermissionError(errno.EPERM, NETWORK)
         original(self, family, type, proto, fileno)
 
@@ -101,22 +151,75 @@ def _short_help(thing=None, /):
     print(getattr(thing, "__doc__", None) or f"{thing!r} has no documentation")
 
 
-_told = set()
-
-
-def _absence(original):
-    """False is right, and misleading: say once why, if it is the code that asks and not a library."""
+def _unset(original):
+    """A variable that is not there: KeyError in words, and a word where None would be the answer."""
     @functools.wraps(original)
-    def absent(path):
+    def __getitem__(self, name):
+        try:
+            return original(self, name)
+        except KeyError:
+            asker = sys._getframe(1)
+            if "default" in asker.f_locals and asker.f_locals["default"] is None:  # get, and os.getenv above it.
+                while asker.f_globals.get("__name__") in ("collections.abc", "_collections_abc", "os"):
+                    asker = asker.f_back
+                if asker.f_code.co_filename == CODE:
+                    tell(ENVIRONMENT, "os.environ is empty")
+            raise KeyError(f"{name}: {ENVIRONMENT}") from None
+
+    return __getitem__
+
+
+def _refuse_callbacks(ctypes):
+    """Without this a callback fails with a bare MemoryError, which says that the memory is used up."""
+    class _CFuncPtr(ctypes._CFuncPtr):
+        _flags_ = 1  # cdecl. Subclasses give their own.
+
+        def __new__(cls, *args):
+            if len(args) == 1 and callable(args[0]):
+                raise PermissionError(errno.EPERM, CALLBACKS)
+            return super().__new__(cls, *args)
+
+    ctypes._CFuncPtr = _CFuncPtr
+
+
+_unsaid = {}
+# What looks at files on its way, and does without them: the source of a frame, the links in a path. By module or function.
+_CONTENT = ("linecache", "posixpath", "platform", "resolve")
+
+
+def _absence(original, words, owner):
+    """Says once why nothing is there, if it is the code that asks and not a library."""
+    answer = None if original.__name__ == "which" else False
+
+    @functools.wraps(original)
+    def absent(path, *args, **kwargs):
+        if not isinstance(path, (str, bytes, int, os.PathLike)):  # An open file, for zipfile.
+            return original(path, *args, **kwargs)
         caller = sys._getframe(1)
         if str(caller.f_globals.get("__name__")).startswith("pathlib"):
             caller = caller.f_back
-        if caller.f_code.co_filename == "<code>" and original.__name__ not in _told:
-            _told.add(original.__name__)
-            print(f"os.path.{original.__name__} is always False: {FILES}", file=sys.stderr)
-        return False
+        if caller.f_code.co_filename == CODE:
+            tell(words, f"{owner.__name__.replace('posixpath', 'os.path')}.{original.__name__} is always {answer}")
+        return answer
 
     return absent
+
+
+def _note(words):
+    """Remembers a refusal within a library. It may be swallowed there, as `configparser` does."""
+    frame, function = sys._getframe(2), None
+    while frame is not None and frame.f_code.co_filename != CODE:
+        if frame.f_globals.get("__name__") in _CONTENT or frame.f_code.co_name in _CONTENT:
+            return
+        function, frame = frame, frame.f_back
+    if frame is not None and function is not None:
+        _unsaid.setdefault(words, f"{function.f_globals.get('__name__')}.{function.f_code.co_name}")
+
+
+def tell_unsaid():
+    """For a program that ended well: what it was refused, and perhaps does not know."""
+    for words, function in _unsaid.items():
+        tell(words, f"{function} was refused something")
 
 
 class Sealed:
@@ -126,17 +229,20 @@ class Sealed:
     def find_spec(fullname, path=None, target=None):
         if sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":
             return None  # importlib.util.find_spec: a question, not an import.
-        raise ModuleNotFoundError(_why_missing(fullname), name=fullname)
+        raise ModuleNotFoundError(_missing(fullname), name=fullname)
 
 
-def _why_missing(name):
-    top = name.partition(".")[0]
-    if name in _NETWORK_MODULES or top in _NETWORK_MODULES:
-        return f"No module named {name!r}: {NETWORK}"
-    if name in _PROCESS_MODULES or top in _PROCESS_MODULES:
-        return f"No module named {name!r}: processes cannot be started in the Lockhouse sandbox; use threads or asyncio"
+def why_missing(name):
+    """The words for a module that is not there, if this is a well-known one."""
+    return _MISSING.get(name) or _MISSING.get(name.partition(".")[0])
+
+
+def _missing(name):
+    top, words = name.partition(".")[0], why_missing(name)
     server = server_named(name)
-    if server is not None:
-        return f"No module named {name!r}: the MCP server is at mcp_tools.{identifier(server)}"
-    return (f"No module named {name!r}: a sealed worker can import only what was loaded before it was sealed; "
-            "an administrator can add modules under [python] preload in the configuration")
+    if words is None and server is not None:
+        words = f"the MCP server is at mcp_tools.{identifier(server)}"
+    elif words is None:
+        words = (f"{PREFIX}: it was not loaded before the worker was sealed; use what is loaded, or ask an administrator to add "
+                 f"{(name if top in sys.modules else top)!r} under [python] preload in the configuration")
+    return f"No module named {name!r}: {words}"

@@ -105,9 +105,10 @@ impl End {
             return memory_limit(CodeError::default());
         }
         let error = errors::thrown(ctx, functions, &value, positions);
-        // The second is what it says without memory for the words of an error.
+        // The second is what it says without memory for the words of an error, which may also leave none.
         let words = ["out of memory", "Invalid error message"];
-        if error.kind == "InternalError" && words.iter().any(|words| error.message.starts_with(words)) {
+        let says = words.iter().any(|words| error.message.starts_with(words));
+        if error.kind == "InternalError" && (says || (is_full && error.message.is_empty())) {
             return memory_limit(error);
         }
         Outcome::Error(error)

@@ -12,6 +12,10 @@ use super::errors;
 use super::realm::{self, Realm, Rejections};
 use super::run_loop::Execution;
 
+/// Of a worker's memory, one part in so many is not for values: Rust ends the process when it cannot allocate, and an
+/// allocator needs more than is asked of it.
+const OTHER_PART: u64 = 16;
+
 /// What the zygote may use; a worker is told its own limit.
 const MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -72,6 +76,7 @@ impl Interpreter {
     }
 
     fn limit_memory(&mut self, memory_bytes: u64) {
+        let memory_bytes = memory_bytes - memory_bytes / OTHER_PART;
         self.runtime.set_memory_limit(usize::try_from(memory_bytes).unwrap_or(usize::MAX));
         self.memory_bytes = memory_bytes;
     }

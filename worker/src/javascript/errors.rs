@@ -21,22 +21,88 @@ const NAME_CHARACTERS_MAX: usize = 80;
 /// The longest traceback, in frames.
 const FRAMES_MAX: usize = 20;
 
-/// Names that code from elsewhere takes for granted, and what to do without them.
-const HINTS: [(&[&str], &str); 3] = [
+/// What everything absent is; a reason and a way out follow.
+const ABSENT: &str = "not available in the Lockhouse sandbox";
+
+/// Names that code from elsewhere takes for granted, why they are not there, and what to do instead.
+const ABSENT_NAMES: [(&[&str], &str); 13] = [
     (
-        &["process", "Deno", "Bun", "module", "exports", "__dirname", "__filename", "global", "Buffer"],
-        "this is no Node.js, Deno or Bun: there are no files, processes or environment variables in the Lockhouse \
-         sandbox; use a tool of an MCP server instead. For bytes there are Uint8Array, TextEncoder, atob and btoa",
+        &["process"],
+        "there are no environment variables, arguments or exit; put values into the code, print with console.log, end \
+         with return, or use a tool of an MCP server instead",
     ),
     (
-        &["window", "document", "localStorage", "sessionStorage", "navigator", "location"],
-        "there is no browser in the Lockhouse sandbox; use a tool of an MCP server instead",
+        &["Deno", "Bun", "fs", "path", "os", "child_process", "std", "__dirname", "__filename"],
+        "there are no files and no processes; use a tool of an MCP server instead",
     ),
     (
-        &["Headers", "Request", "Response", "FormData", "AbortController", "AbortSignal", "Worker", "URL"],
-        "there is no network in the Lockhouse sandbox; use a tool of an MCP server instead. For query strings there is \
-         URLSearchParams",
+        &["module", "exports"],
+        "a program is alone; the last expression is its result, use that or return instead",
     ),
+    (&["global", "self"], "this is no Node.js and no browser; use globalThis instead"),
+    (
+        &["Buffer", "Blob", "File", "FileReader"],
+        "use Uint8Array, TextEncoder, TextDecoder, atob and btoa instead",
+    ),
+    (
+        &[
+            "window",
+            "document",
+            "navigator",
+            "location",
+            "history",
+            "screen",
+            "$",
+            "jQuery",
+            "React",
+            "Image",
+            "chrome",
+        ],
+        "there is no browser; use a tool of an MCP server instead",
+    ),
+    (
+        &["alert", "confirm", "prompt"],
+        "there is nobody to ask; print with console.log and put values into the code instead",
+    ),
+    (
+        &["localStorage", "sessionStorage", "indexedDB", "caches"],
+        "nothing is stored; keep data in variables, or use a tool of an MCP server instead",
+    ),
+    (
+        &["Headers", "Request", "Response", "FormData", "axios", "AbortController", "AbortSignal"],
+        "there is no network; use a tool of an MCP server instead, and Promise.race with setTimeout for a time limit",
+    ),
+    (
+        &["URL"],
+        "use a regular expression to take an address apart, and URLSearchParams for query strings, instead",
+    ),
+    (
+        &[
+            "Worker",
+            "SharedWorker",
+            "MessageChannel",
+            "BroadcastChannel",
+            "EventTarget",
+            "Event",
+            "CustomEvent",
+            "ReadableStream",
+            "WritableStream",
+            "requestAnimationFrame",
+            "requestIdleCallback",
+        ],
+        "there is one thread and nothing to listen to; use functions, Promise.all and setTimeout instead",
+    ),
+    (
+        &["Intl", "Temporal"],
+        "there are no locales and no time zones; use toFixed, padStart and toISOString, or Python's zoneinfo, instead",
+    ),
+    (&["WebAssembly", "DOMParser"], "use JavaScript, or Python and its standard library, instead"),
+];
+
+/// What the engine says without the sandbox in mind: kind, part of the message, why and what to do instead.
+const RIDDLES: [(&str, &str, &str); 2] = [
+    ("SyntaxError", "import.meta", "a program has no file and no address; put values into the code instead"),
+    ("TypeError", "cannot block in this thread", "there is one thread; use await and setTimeout instead"),
 ];
 
 /// An error that the engine itself reports.
@@ -105,6 +171,9 @@ pub(super) fn thrown<'js>(
         error.code = read("code").filter(|code| code.len() <= KIND_BYTES_MAX);
     }
     locate(&mut error, &read("stack").unwrap_or_default(), positions);
+    if let Some(words) = words(&error) {
+        error.message = format!("{}: {ABSENT}: {words}", error.message);
+    }
     error.hint = hint(&error);
     error
 }
@@ -123,10 +192,19 @@ fn call_for_text<'js>(
     text.ok().flatten()
 }
 
+/// Why it fails here and not elsewhere, and what to do instead.
+fn words(error: &CodeError) -> Option<&'static str> {
+    if error.kind == "ReferenceError" {
+        let name = error.message.strip_suffix(" is not defined")?;
+        return ABSENT_NAMES.iter().find(|(names, _)| names.contains(&name)).map(|(_, words)| *words);
+    }
+    let about = |(kind, part, _): &&(&str, &str, &str)| error.kind == *kind && error.message.contains(part);
+    RIDDLES.iter().find(about).map(|(.., words)| *words)
+}
+
 fn hint(error: &CodeError) -> Option<String> {
-    let name = error.message.strip_suffix(" is not defined").filter(|_| error.kind == "ReferenceError")?;
-    let (_, hint) = HINTS.iter().find(|(names, _)| names.contains(&name))?;
-    Some((*hint).to_owned())
+    let too_deep = error.kind == "RangeError" && error.message == "Maximum call stack size exceeded";
+    too_deep.then(|| "write it as a loop, with an array as the stack".to_owned())
 }
 
 /// The frames of a stack that are the program's own, in its own positions.

@@ -67,6 +67,22 @@
   });
   names.set(mcp, "[MCP servers]");
 
+  // What is there without an import.
+  const globals = new Map([
+    ["crypto", "the global crypto"],
+    ["timers", "the global setTimeout"],
+    ["perf_hooks", "the global performance"],
+    ["buffer", "Uint8Array, TextEncoder, atob and btoa"],
+    ["util", "console.log, TextEncoder and structuredClone"],
+    ["url", "URLSearchParams"],
+    ["querystring", "URLSearchParams"],
+    ["uuid", "crypto.randomUUID()"],
+    ["lodash", "the methods of arrays and objects"],
+    ["process", "values in the code, console.log and return"],
+    ["dotenv", "values in the code"],
+  ]);
+  const inGlobals = (name) => globals.get(name.replace(/^node:/, "").split("/")[0]) ?? "a tool of an MCP server";
+
   // What `import` and `require` find.
   realm.module = (name) => {
     if (name === "mcp_tools") return mcp;
@@ -75,9 +91,11 @@
       if (server) return server.proxy;
       throw noServer(name.slice("mcp_tools/".length));
     }
-    const instead = serverOf(name) ? `write "mcp_tools/${serverOf(name).name}"` : "use a tool of an MCP server instead";
+    const server = serverOf(name);
+    const instead = server ? `write "mcp_tools/${server.name}"` : `use ${inGlobals(name)} instead`;
     throw new Error(
-      `No module named '${name}': files, network, processes and packages are not available in the Lockhouse sandbox; ${instead}`,
+      `No module named '${name}': not available in the Lockhouse sandbox: there are no packages, files, network and ` +
+        `processes; ${instead}`,
     );
   };
   realm.import = async (name) => realm.module(String(name));

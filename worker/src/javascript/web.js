@@ -186,15 +186,48 @@
     }
   });
 
-  for (const name of ["fetch", "XMLHttpRequest", "WebSocket", "EventSource"]) {
-    const absent = {
+  const absent = (name, reason, instead) =>
+    `${name} is not available in the Lockhouse sandbox: ${reason}; use ${instead} instead`;
+  const noNetwork = (name) => new Error(absent(name, "there is no network", "a tool of an MCP server"));
+  global("fetch", async function fetch() {
+    throw noNetwork("fetch");
+  });
+  for (const name of ["XMLHttpRequest", "WebSocket", "EventSource"]) {
+    const refused = {
       [name]: function () {
-        throw new Error(
-          `${name} is not available in the Lockhouse sandbox: there is no network; use a tool of an MCP server instead`,
-        );
+        throw noNetwork(name);
       },
     };
-    global(name, absent[name]);
+    global(name, refused[name]);
   }
+  Object.defineProperty(crypto, "subtle", {
+    get() {
+      throw new Error(absent("crypto.subtle", "there is no cryptography", "Python's hashlib and hmac"));
+    },
+  });
+
+  // Without Intl the engine ignores locales and options, and says nothing.
+  const { warn } = console;
+  let isTold = false;
+  const localized = (prototype, name, given) => {
+    const original = prototype[name];
+    const telling = {
+      [name](...values) {
+        const [locales, options] = values.slice(given);
+        if (options?.timeZone !== undefined && !/^(UTC|GMT|Etc\/UTC)$/i.test(options.timeZone)) {
+          throw new RangeError(absent(`timeZone ${options.timeZone}`, "there are no time zones", "Python's zoneinfo"));
+        }
+        if ((locales !== undefined || options !== undefined) && !isTold) {
+          isTold = true;
+          warn(absent(`${name} with locales or options`, "Intl is missing", "toFixed, padStart and toISOString"));
+        }
+        return original.apply(this, values);
+      },
+    };
+    Object.defineProperty(prototype, name, { value: telling[name], writable: true, configurable: true });
+  };
+  for (const { prototype } of [Number, BigInt, Array]) localized(prototype, "toLocaleString", 0);
+  for (const name of ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"]) localized(Date.prototype, name, 0);
+  localized(String.prototype, "localeCompare", 1);
   global("require", (name) => realm.module(String(name)));
 }
