@@ -12,7 +12,7 @@ mod table;
 
 pub use bare_zygote::{BareZygote, End};
 pub use finished::Finished;
-pub use lockhouse::{Lockhouse, fixture_server};
+pub use lockhouse::{Lockhouse, fixture_server, target_directory};
 pub use native::{NativeAttack, layers_in_words, native_attacks, native_worker};
 pub use processes::{Process, children, descendants, is_alive, kill, wait_until};
 pub use session::{Ended, Session, structured};

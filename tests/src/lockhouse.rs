@@ -180,7 +180,11 @@ pub fn fixture_server() -> PathBuf {
 }
 
 /// Where cargo puts programs: tests run in `deps` below it.
-pub(crate) fn target_directory() -> PathBuf {
+///
+/// # Panics
+/// If the test is nowhere.
+#[must_use]
+pub fn target_directory() -> PathBuf {
     let test = std::env::current_exe().expect("the test's own path");
     let parents = test.ancestors().skip(1).find(|directory| !directory.ends_with("deps"));
     parents.map(Path::to_owned).expect("the target directory")

@@ -109,7 +109,8 @@ fn install(program: &[libc::sock_filter], listens: bool) -> Option<OwnedFd> {
 fn pass(socket: &UnixDatagram, listener: &OwnedFd) {
     let rights = [listener.as_raw_fd()];
     let message = [ControlMessage::ScmRights(&rights)];
-    sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(b"x")], &message, MsgFlags::empty(), None).expect("sent");
+    sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(b"x")], &message, MsgFlags::empty(), None)
+        .expect("sent");
 }
 
 fn taken(socket: &UnixDatagram) -> OwnedFd {

@@ -8,5 +8,6 @@ mod exhaustion;
 mod isolation;
 mod libraries;
 mod outside;
+mod protections;
 mod raw;
 mod sweep;

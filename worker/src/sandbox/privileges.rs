@@ -38,7 +38,10 @@ pub(super) fn drop_all(unprivileged_id: Option<u32>) -> Result<(), SandboxError>
     let none = [Sets::default(); 2];
     // SAFETY: both pointers are to live values of the layout that version 3 defines.
     if unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) } < 0 {
-        return Err(SandboxError::Step { step: "give up every capability (capset)", source: Error::last_os_error() });
+        return Err(SandboxError::Step {
+            step: "give up every capability (capset)",
+            source: Error::last_os_error(),
+        });
     }
     Ok(())
 }

@@ -109,7 +109,9 @@ fn after_landlock(before: &Observed) -> Vec<Finding> {
             (Attempt::Succeeded, Attempt::Refused(libc::EACCES | libc::EPERM)) => {
                 Finding::holds(protection, format!("ABI {version}: {words} refused"))
             }
-            (before, now) => Finding::broken(protection, format!("{words}: {before} without Landlock, {now} with it")),
+            (before, now) => {
+                Finding::broken(protection, format!("{words}: {before} without Landlock, {now} with it"))
+            }
         }
     };
     vec![
