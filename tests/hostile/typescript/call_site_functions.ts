@@ -31,6 +31,7 @@ const names = [...got].map((made) => made.name);
 if (!names.some((name) => ['showObject', 'invoke', 'request', 'encodeArguments', 'callTool'].includes(name))) throw new Error(`nothing of the library: ${names}`);
 const found = [];
 for (const made of got) {
+  if (String(made).includes('[native code]')) continue;
   for (const key of Reflect.ownKeys(made)) {
     if (!['length', 'name', 'prototype', 'arguments', 'caller', 'inspect'].includes(String(key))) found.push(`${made.name}.${String(key)}`);
   }

@@ -7,6 +7,7 @@ const names = (
   'stream string_decoder sys timers tls tty url util v8 vm wasi worker_threads zlib internal/bootstrap'
 ).split(' ');
 const got = [];
+const { require: load } = globalThis;
 for (const name of names) {
   for (const form of [name, `node:${name}`, `../${name}`, ` ${name}`, `${name}\0`, `${name}/`]) {
     try {
@@ -14,7 +15,7 @@ for (const name of names) {
       got.push(form);
     } catch {}
     try {
-      require(form);
+      load(form);
       got.push(form);
     } catch {}
   }
