@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
 
 mod finished;
+mod hostile;
 mod lockhouse;
 mod processes;
 mod session;
 mod table;
 
 pub use finished::Finished;
+pub use hostile::{Attack, Control, Outcome};
 pub use lockhouse::{Lockhouse, fixture_server};
 pub use processes::{Process, children, descendants, is_alive, kill, wait_until};
 pub use session::{Ended, Session, structured};

@@ -1,10 +1,9 @@
 //! The seal, from inside and from outside: what code tries, what it still can do, and what the kernel says.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
 
-mod attempts;
-mod escapes;
-mod exhaustion;
+mod imports;
 mod isolation;
 mod libraries;
 mod outside;
-mod raw;
+mod programs;
+mod world;
