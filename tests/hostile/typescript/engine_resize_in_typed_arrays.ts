@@ -1,6 +1,7 @@
 // attack: typed arrays whose buffer shrinks, grows or goes away in the middle of each of their methods
 // outcome: ok "whole"
 // control: outside
+// limits: memory_mib = 512, timeout_seconds = 30
 const foreign = [];
 const changes = [(buffer) => buffer.resize(0), (buffer) => buffer.resize(16), (buffer) => buffer.resize(65536), (buffer) => buffer.transfer(8), (buffer) => buffer.transferToFixedLength()];
 for (const Kind of [Uint8Array, Int16Array, Float64Array, BigInt64Array]) {
