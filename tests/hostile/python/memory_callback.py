@@ -1,5 +1,6 @@
 # attack: make a native callback, which needs new code
 # outcome: limit memory limit of
+# outcome: error not available in the Lockhouse sandbox
 # control: outside
 # preload: ctypes
 

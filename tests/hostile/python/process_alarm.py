@@ -1,5 +1,6 @@
 # attack: let the kernel send one signal
 # outcome: error no alarm rang
+# outcome: error not available in the Lockhouse sandbox
 # control: outside
 
 import signal

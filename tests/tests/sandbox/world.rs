@@ -1,6 +1,6 @@
 //! What an attack finds around it: files, sockets and a secret of its own, so that each trace it leaves is its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -63,21 +63,16 @@ impl World {
             .replace("{SECRET}", &self.secret)
     }
 
-    /// Every trace that somebody has left.
-    pub(crate) fn traces(&self) -> Vec<String> {
-        let mut traces = Vec::new();
-        let after = state(&self.directory);
-        if after != self.before {
-            traces.push(format!("the directory changed: {:?} to {after:?}", self.before));
-        }
-        let came = [
+    /// What somebody has reached.
+    pub(crate) fn reached(&self) -> BTreeSet<&'static str> {
+        let reached = [
+            ("directory", state(&self.directory) != self.before),
             ("TCP", self.tcp.accept().is_ok()),
             ("UDP", self.udp.recv(&mut [0; 16]).is_ok()),
-            ("the unix socket", self.path_socket.accept().is_ok()),
-            ("the abstract socket", self.abstract_socket.accept().is_ok()),
+            ("unix socket", self.path_socket.accept().is_ok()),
+            ("abstract socket", self.abstract_socket.accept().is_ok()),
         ];
-        traces.extend(came.iter().filter(|(_, came)| *came).map(|(over, _)| format!("it came over {over}")));
-        traces
+        reached.into_iter().filter(|(_, is_reached)| *is_reached).map(|(what, _)| what).collect()
     }
 }
 
@@ -91,7 +86,8 @@ fn state(directory: &Path) -> BTreeMap<PathBuf, String> {
     let paths = entries.chain([directory.to_owned()]);
     let described = |path: PathBuf| {
         let metadata = path.symlink_metadata().unwrap();
-        let content = std::fs::read(&path).unwrap_or_default();
+        // What a control has made may be a pipe, whose read would wait for ever.
+        let content = if metadata.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
         let content = String::from_utf8_lossy(&content).into_owned();
         let owner = (metadata.uid(), metadata.gid());
         let times = (metadata.mtime(), metadata.mtime_nsec(), metadata.nlink());
