@@ -1,5 +1,5 @@
 # attack: set the times of a file, below os
-# outcome: error not available in the Lockhouse sandbox: the operating system is out of reach
+# outcome: error not available in the Lockhouse sandbox
 # control: outside
 
 import posix

@@ -1,5 +1,5 @@
 # attack: take the words of the seal off Popen and start a program
-# outcome: error not available in the Lockhouse sandbox: the operating system is out of reach
+# outcome: error not available in the Lockhouse sandbox
 # control: outside
 
 import subprocess

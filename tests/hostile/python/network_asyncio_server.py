@@ -1,5 +1,6 @@
 # attack: listen with asyncio
 # outcome: error nothing listens
+# outcome: error could not bind
 # outcome: error not available in the Lockhouse sandbox
 # control: outside
 
