@@ -4,6 +4,7 @@
 
 mod bare_zygote;
 mod finished;
+mod hostile;
 mod lockhouse;
 mod native;
 mod processes;
@@ -12,6 +13,7 @@ mod table;
 
 pub use bare_zygote::{BareZygote, End};
 pub use finished::Finished;
+pub use hostile::{Attack, Control, Outcome};
 pub use lockhouse::{Lockhouse, fixture_server, target_directory};
 pub use native::{NativeAttack, layers_in_words, native_attacks, native_worker};
 pub use processes::{Process, children, descendants, is_alive, kill, wait_until};

@@ -2,12 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
 
 mod ablation;
-mod attempts;
-mod escapes;
-mod exhaustion;
+mod imports;
 mod isolation;
 mod libraries;
 mod outside;
+mod programs;
 mod protections;
-mod raw;
 mod sweep;
+mod world;

@@ -1,0 +1,12 @@
+# attack: make calls that nobody awaits
+# outcome: error can't start new thread
+# outcome: limit memory limit of 64 MiB reached
+# control: none: there is no MCP server outside
+# limits: timeout_seconds = 20, memory_mib = 64
+
+import threading
+
+from mcp_tools.fixture import slow
+
+while True:
+    threading.Thread(target=slow, args=(60_000,)).start()

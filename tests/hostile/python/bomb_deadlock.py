@@ -1,0 +1,10 @@
+# attack: wait for a lock that nobody gives back
+# outcome: timeout did not end within 2 s
+# control: none: it would not end
+# limits: timeout_seconds = 2
+
+import threading
+
+lock = threading.Lock()
+lock.acquire()
+lock.acquire()

@@ -1,0 +1,9 @@
+# attack: fork without end
+# outcome: error not available in the Lockhouse sandbox: processes cannot be started
+# control: none: it would take the machine down
+# limits: timeout_seconds = 20, memory_mib = 64
+
+import os
+
+while True:
+    os.fork()

@@ -1,0 +1,11 @@
+# attack: compute without end and catch every interrupt
+# outcome: timeout did not end within
+# control: none: it would not end
+# limits: timeout_seconds = 2
+
+while True:
+    try:
+        while True:
+            pass
+    except BaseException:
+        pass

@@ -1,0 +1,14 @@
+# attack: compute without end and ignore every signal
+# outcome: timeout did not end within
+# control: none: it would not end
+# limits: timeout_seconds = 2
+
+import signal
+
+for number in range(1, signal.NSIG):
+    try:
+        signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError):
+        pass
+while True:
+    pass

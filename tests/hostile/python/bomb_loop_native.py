@@ -1,0 +1,8 @@
+# attack: compute without end below the interpreter, which then hears no signal
+# outcome: timeout did not end within
+# control: none: it would not end
+# limits: timeout_seconds = 2
+
+import itertools
+
+sum(itertools.repeat(0))

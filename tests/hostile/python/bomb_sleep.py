@@ -1,0 +1,8 @@
+# attack: sleep without end
+# outcome: timeout did not end within 2 s
+# control: none: it would not end
+# limits: timeout_seconds = 2
+
+import time
+
+time.sleep(1 << 20)

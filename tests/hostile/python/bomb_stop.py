@@ -1,0 +1,8 @@
+# attack: stop itself by a signal
+# outcome: timeout did not end within
+# control: none: it would not end
+# limits: timeout_seconds = 2
+
+import signal
+
+signal.raise_signal(signal.SIGSTOP)

@@ -1,0 +1,24 @@
+# attack: have more requests under way than agreed
+# outcome: killed requests under way
+# control: none: there is no channel outside
+
+import os
+import struct
+
+import _lockhouse
+
+REQUEST, CALL = 3, 0
+
+
+def words(data):
+    return struct.pack("<Q", len(data)) + data
+
+
+def call(number):
+    body = struct.pack("<III", REQUEST, number, CALL) + words(b"fixture") + words(b"slow") + words(b'{"ms":4000}')
+    return struct.pack("<I", len(body)) + body
+
+
+os.write(_lockhouse.fileno(), b"".join(map(call, range(1_000, 1_100))))
+while True:
+    pass

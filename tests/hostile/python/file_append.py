@@ -1,0 +1,5 @@
+# attack: append to a file
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+open("{DIR}/file", "a").write("x")

@@ -1,0 +1,7 @@
+# attack: find files by a pattern
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import glob
+
+assert glob.glob("{DIR}/*")

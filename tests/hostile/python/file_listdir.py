@@ -1,0 +1,7 @@
+# attack: list a directory
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import os
+
+os.listdir("{DIR}")

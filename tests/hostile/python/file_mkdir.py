@@ -1,0 +1,7 @@
+# attack: make a directory
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import os
+
+os.mkdir("{DIR}/below")

@@ -1,0 +1,5 @@
+# attack: read a file
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+open("{DIR}/file").read()

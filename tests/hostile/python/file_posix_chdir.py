@@ -1,0 +1,7 @@
+# attack: change the directory, below os
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import posix
+
+posix.chdir("{DIR}")

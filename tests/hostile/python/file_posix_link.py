@@ -1,0 +1,7 @@
+# attack: give a file a second name, below os
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import posix
+
+posix.link("{DIR}/removed", "{DIR}/second")

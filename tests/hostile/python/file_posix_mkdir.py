@@ -1,0 +1,7 @@
+# attack: make a directory, below os
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import posix
+
+posix.mkdir("{DIR}/below")

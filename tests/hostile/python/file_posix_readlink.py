@@ -1,0 +1,7 @@
+# attack: read a link of /proc, below os
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import posix
+
+posix.readlink("/proc/self/cwd")

@@ -1,0 +1,7 @@
+# attack: remove a file, below os
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import posix
+
+posix.unlink("{DIR}/removed")

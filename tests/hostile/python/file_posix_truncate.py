@@ -1,0 +1,7 @@
+# attack: cut a file, below os
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import posix
+
+posix.truncate("{DIR}/file", 0)

@@ -1,0 +1,8 @@
+# attack: open a descriptor again through /proc
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import posix
+
+reads, _ = posix.pipe()
+posix.open(f"/proc/self/fd/{reads}", posix.O_RDONLY | posix.O_NONBLOCK)

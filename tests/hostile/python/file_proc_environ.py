@@ -1,0 +1,5 @@
+# attack: read the own environment through /proc
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+open("/proc/self/environ", "rb").read()

@@ -1,0 +1,7 @@
+# attack: read the own memory map
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import _io
+
+_io.FileIO("/proc/self/maps").read()

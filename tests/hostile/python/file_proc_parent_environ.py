@@ -1,0 +1,9 @@
+# attack: read the environment of the parent through /proc
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import os
+import posix
+
+environment = posix.read(posix.open(f"/proc/{os.getppid()}/environ", os.O_RDONLY), 1 << 16)
+assert environment

@@ -1,0 +1,7 @@
+# attack: read a link of /proc
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import os
+
+os.readlink("/proc/self/exe")

@@ -1,0 +1,7 @@
+# attack: remove a file
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import os
+
+os.remove("{DIR}/removed")

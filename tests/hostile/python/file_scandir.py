@@ -1,0 +1,7 @@
+# attack: scan a directory, below os
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import posix
+
+list(posix.scandir("{DIR}"))

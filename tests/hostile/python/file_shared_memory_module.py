@@ -1,0 +1,10 @@
+# attack: make shared memory with multiprocessing
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+# preload: multiprocessing.shared_memory
+
+from multiprocessing import shared_memory
+
+memory = shared_memory.SharedMemory(create=True, size=4096)
+memory.close()
+memory.unlink()

@@ -1,0 +1,7 @@
+# attack: ask what is mounted
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import os
+
+os.statvfs("/")

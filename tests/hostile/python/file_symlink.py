@@ -1,0 +1,7 @@
+# attack: point to a file
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import os
+
+os.symlink("{DIR}/file", "{DIR}/link")

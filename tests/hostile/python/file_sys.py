@@ -1,0 +1,7 @@
+# attack: read what the kernel tells in /sys
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import posix
+
+posix.listdir("/sys")

@@ -1,0 +1,7 @@
+# attack: make a temporary directory where one is known
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import tempfile
+
+tempfile.TemporaryDirectory(dir="{DIR}").cleanup()

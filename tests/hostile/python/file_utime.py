@@ -1,0 +1,7 @@
+# attack: set the times of a file
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import os
+
+os.utime("{DIR}/file", (0, 0))

@@ -1,0 +1,7 @@
+# attack: list the attributes of a file
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import os
+
+os.listxattr("{DIR}/file")

@@ -1,0 +1,7 @@
+# attack: have Lockhouse call itself
+# outcome: error there is no server lockhouse
+# control: none: there is no MCP server outside
+
+from mcp_tools import call_tool
+
+call_tool("lockhouse", "run_code", {"language": "python", "code": "1"})

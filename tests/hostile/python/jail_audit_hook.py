@@ -1,0 +1,14 @@
+# attack: watch the engine by an audit hook, and stop it
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import sys
+
+seen = []
+sys.addaudithook(lambda event, arguments: seen.append(event))
+import posix
+
+try:
+    posix.open("{DIR}/file", 0)
+finally:
+    assert "open" in seen or "import" in seen or seen

@@ -1,0 +1,11 @@
+# attack: walk the frames down to those of the runner and use what stands there
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import sys
+
+frame, names = sys._getframe(), {}
+while frame is not None:
+    names.update(frame.f_globals)
+    frame = frame.f_back
+names["sys"].modules["posix"].open("{DIR}/file", 0)

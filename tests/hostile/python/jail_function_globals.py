@@ -1,0 +1,12 @@
+# attack: change the globals of a function of the library
+# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# control: outside
+
+import os
+import posix
+
+makedirs = getattr(os.makedirs, "__wrapped__", os.makedirs)
+names = makedirs.__globals__
+names["mkdir"] = posix.mkdir
+names["path"].exists = lambda path: True
+makedirs("{DIR}/below")

@@ -1,0 +1,25 @@
+# attack: map a descriptor
+# outcome: error not available in the Lockhouse sandbox: the operating system is out of reach
+# control: outside
+# preload: ctypes
+
+import ctypes
+import os
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+
+
+def call(number, *arguments):
+    arguments = [ctypes.c_long(argument) if type(argument) is int else argument for argument in arguments]
+    result = libc.syscall(ctypes.c_long(number), *arguments)
+    if result == -1:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+try:
+    file = call(2, b"{DIR}/file", 0)
+except PermissionError:
+    file = 0
+call(9, 0, 4096, 1, 2, file, 0)

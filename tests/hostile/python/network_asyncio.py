@@ -1,0 +1,7 @@
+# attack: open a connection with asyncio
+# outcome: error not available in the Lockhouse sandbox: there is no network
+# control: outside
+
+import asyncio
+
+asyncio.new_event_loop().run_until_complete(asyncio.open_connection("127.0.0.1", {TCP}))

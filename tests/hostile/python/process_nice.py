@@ -1,0 +1,7 @@
+# attack: be nicer
+# outcome: error not available in the Lockhouse sandbox: the operating system is out of reach
+# control: outside
+
+import os
+
+os.nice(0)

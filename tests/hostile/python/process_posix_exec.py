@@ -1,0 +1,7 @@
+# attack: become another program, below os
+# outcome: error not available in the Lockhouse sandbox: the operating system is out of reach
+# control: outside
+
+import posix
+
+posix.execv("/bin/true", ["true"])

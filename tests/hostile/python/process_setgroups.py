@@ -1,0 +1,7 @@
+# attack: leave the groups
+# outcome: error not available in the Lockhouse sandbox: the operating system is out of reach
+# control: outside as root
+
+import os
+
+os.setgroups([])

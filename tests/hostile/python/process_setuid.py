@@ -1,0 +1,7 @@
+# attack: become another user
+# outcome: error not available in the Lockhouse sandbox: the operating system is out of reach
+# control: outside
+
+import os
+
+os.setuid(os.getuid())

@@ -1,0 +1,21 @@
+# attack: take capabilities
+# outcome: error not available in the Lockhouse sandbox: the operating system is out of reach
+# control: none: it would lower those of the control
+# preload: ctypes
+
+import ctypes
+import os
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+
+
+def call(number, *arguments):
+    arguments = [ctypes.c_long(argument) if type(argument) is int else argument for argument in arguments]
+    result = libc.syscall(ctypes.c_long(number), *arguments)
+    if result == -1:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+call(126, (ctypes.c_uint * 2)(0x20080522, 0), ctypes.create_string_buffer(24))

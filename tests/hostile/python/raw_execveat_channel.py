@@ -1,0 +1,21 @@
+# attack: execute what a descriptor is
+# outcome: error not available in the Lockhouse sandbox: the operating system is out of reach
+# control: none: a pipe cannot be executed outside either
+# preload: ctypes
+
+import ctypes
+import os
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+
+
+def call(number, *arguments):
+    arguments = [ctypes.c_long(argument) if type(argument) is int else argument for argument in arguments]
+    result = libc.syscall(ctypes.c_long(number), *arguments)
+    if result == -1:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+call(322, 0, b"", (ctypes.c_char_p * 2)(b"true", None), (ctypes.c_char_p * 1)(None), 0x1000)

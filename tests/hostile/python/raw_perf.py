@@ -1,0 +1,21 @@
+# attack: count events of the machine
+# outcome: killed (SIGSYS)
+# control: none: many hosts refuse it
+# preload: ctypes
+
+import ctypes
+import os
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+
+
+def call(number, *arguments):
+    arguments = [ctypes.c_long(argument) if type(argument) is int else argument for argument in arguments]
+    result = libc.syscall(ctypes.c_long(number), *arguments)
+    if result == -1:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+call(298, ctypes.create_string_buffer(128), 0, -1, -1, 0)

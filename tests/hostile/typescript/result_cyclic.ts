@@ -1,0 +1,6 @@
+// attack: a result that holds itself
+// outcome: error cyclic
+// control: none: a result is the library's own
+const result = { a: [] };
+result.a.push({ result });
+result;

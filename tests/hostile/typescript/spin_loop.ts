@@ -1,0 +1,5 @@
+// attack: an endless loop
+// outcome: timeout did not end within
+// control: none: nothing would end it outside
+// limits: timeout_seconds = 1
+for (;;);

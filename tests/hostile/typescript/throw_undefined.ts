@@ -1,0 +1,4 @@
+// attack: throw undefined
+// outcome: error the program threw undefined
+// control: none: every throw fails
+throw undefined;

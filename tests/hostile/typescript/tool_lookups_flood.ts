@@ -1,0 +1,4 @@
+// attack: questions about tools for ever, which are no calls and could be free
+// outcome: limit questions about tools
+// control: none: a way into this library only
+for (;;) await Promise.all(Array.from({ length: 100 }, () => searchTools('echo')));

@@ -1,0 +1,211 @@
+//! Hostile programs: one attack per file, with a header that says what must come of it.
+//!
+//! The header is the comment lines at the top of the file, each `key: text`:
+//!
+//! - `attack`: what is tried, in words.
+//! - `outcome`: the statuses that are right, separated by `|`, then words that must be in the error's message. After
+//!   `ok` stands JSON instead, which must equal the value. Several lines of it are alternatives.
+//! - `control`: `outside` if the same file must succeed in a plain interpreter, so that nothing passes because
+//!   something was missing; `outside as root` if only root succeeds there; `none: REASON` if it cannot be tried.
+//! - `preload` (optional): modules that the administrator has loaded, separated by spaces.
+//! - `limits` (optional): keys of `[limits]` with their values, separated by commas. A program that states another
+//!   limit than its time runs alone, since it uses that up.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+const STATUSES: [&str; 5] = ["ok", "error", "limit", "timeout", "killed"];
+
+/// One file.
+#[derive(Clone, Debug)]
+pub struct Attack {
+    /// The file's name without its ending.
+    pub name: String,
+    /// What is tried.
+    pub what: String,
+    /// What may come of it.
+    pub outcomes: Vec<Outcome>,
+    /// Whether it is tried outside as well.
+    pub control: Control,
+    /// Modules that are loaded before the seal.
+    pub preload: Vec<String>,
+    /// Lines of `[limits]`.
+    pub limits: Vec<String>,
+    /// The whole file.
+    pub source: String,
+}
+
+/// The answers that are right.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// `ok` with this value.
+    Value(Value),
+    /// One of the statuses, with words in the message.
+    Failure {
+        /// Any of them.
+        statuses: Vec<String>,
+        /// Somewhere in the message.
+        words: String,
+    },
+}
+
+/// The same program outside any sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Must succeed.
+    Outside,
+    /// Must succeed for root; not tried by anyone else.
+    OutsideAsRoot,
+    /// Is not tried.
+    None,
+}
+
+impl Attack {
+    /// Every attack of a language, in the order of their names.
+    ///
+    /// # Panics
+    /// If the folder is missing, or a file has no valid header: all such files are named.
+    #[must_use]
+    pub fn all(language: &str) -> Vec<Self> {
+        let (folder, marker, ending) = match language {
+            "python" => ("python", "#", "py"),
+            _ => ("typescript", "//", "ts"),
+        };
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("hostile").join(folder);
+        let entries = std::fs::read_dir(&folder).expect("the folder of hostile programs");
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        paths.sort();
+        let (mut attacks, mut faults) = (Vec::new(), Vec::new());
+        for path in paths {
+            assert!(path.extension().is_some_and(|is| is == ending), "{} is no program", path.display());
+            let source = std::fs::read_to_string(&path).expect("a text file");
+            match Self::parse(&path, marker, source) {
+                Ok(attack) => attacks.push(attack),
+                Err(fault) => faults.push(format!("{}: {fault}", path.display())),
+            }
+        }
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+        attacks
+    }
+
+    fn parse(path: &Path, marker: &str, source: String) -> Result<Self, String> {
+        let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+        let (mut what, mut control, mut preload, mut limits) = (None, None, None, None);
+        let mut outcomes = Vec::new();
+        for line in source.lines().map_while(|line| line.strip_prefix(marker)) {
+            let (key, text) = line.split_once(": ").ok_or("a line of the header has no `key: text`")?;
+            let text = text.trim();
+            let repeated = match key.trim() {
+                "attack" => what.replace(text.to_owned()).is_some(),
+                "outcome" => {
+                    outcomes.push(Outcome::parse(text)?);
+                    false
+                }
+                "control" => control.replace(Control::parse(text)?).is_some(),
+                "preload" => preload.replace(words(text, ' ')).is_some(),
+                "limits" => limits.replace(words(text, ',')).is_some(),
+                other => return Err(format!("the header has no key {other:?}")),
+            };
+            if repeated {
+                return Err(format!("{} stands there twice", key.trim()));
+            }
+        }
+        Ok(Self {
+            name,
+            what: what.ok_or("attack is missing")?,
+            outcomes: (!outcomes.is_empty()).then_some(outcomes).ok_or("outcome is missing")?,
+            control: control.ok_or("control is missing")?,
+            preload: preload.unwrap_or_default(),
+            limits: limits.map(sorted).unwrap_or_default(),
+            source,
+        })
+    }
+}
+
+impl Attack {
+    /// Whether an answer is one of those that are right.
+    #[must_use]
+    pub fn is_met_by(&self, answer: &Value) -> bool {
+        self.outcomes.iter().any(|outcome| outcome.fits(answer))
+    }
+
+    /// Whether it uses up no more than time, so that others can run beside it.
+    #[must_use]
+    pub fn is_harmless(&self) -> bool {
+        self.limits.iter().all(|limit| limit.starts_with("timeout_seconds "))
+    }
+}
+
+impl Outcome {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (statuses, rest) = text.split_once(' ').ok_or("an outcome needs words, or the value after ok")?;
+        if statuses == "ok" {
+            let value = serde_json::from_str(rest);
+            return value.map(Self::Value).map_err(|error| format!("the value is not JSON: {error}"));
+        }
+        let statuses = words(statuses, '|');
+        match statuses.iter().find(|status| *status == "ok" || !STATUSES.contains(&status.as_str())) {
+            Some(status) => Err(format!("{status:?} cannot stand there")),
+            None => Ok(Self::Failure { statuses, words: rest.to_owned() }),
+        }
+    }
+
+    fn fits(&self, answer: &Value) -> bool {
+        match self {
+            Self::Value(value) => answer["status"] == "ok" && answer["value"] == *value,
+            Self::Failure { statuses, words } => {
+                let message = answer["error"]["message"].as_str().unwrap_or_default();
+                statuses.iter().any(|status| answer["status"] == status.as_str()) && message.contains(words)
+            }
+        }
+    }
+}
+
+impl Control {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "outside" => Ok(Self::Outside),
+            "outside as root" => Ok(Self::OutsideAsRoot),
+            _ if text.strip_prefix("none: ").is_some_and(|reason| !reason.is_empty()) => Ok(Self::None),
+            _ => Err("control is `outside`, `outside as root` or `none: REASON`".into()),
+        }
+    }
+}
+
+fn words(text: &str, between: char) -> Vec<String> {
+    text.split(between).map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
+}
+
+fn sorted(mut words: Vec<String>) -> Vec<String> {
+    words.sort();
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(header: &str) -> Result<Attack, String> {
+        Attack::parse(Path::new("a.py"), "#", header.to_owned())
+    }
+
+    #[test]
+    fn a_header_is_read_whole_or_refused() {
+        let good = "# attack: a\n# outcome: error|killed no\n# control: none: b\n# limits: x = 1, y = 2\ncode\n# attack: c";
+        let attack = parse(good).unwrap();
+        assert_eq!((attack.what.as_str(), attack.limits.len()), ("a", 2));
+        let bad = [
+            "# attack: a\n# control: outside\n",
+            "# attack: a\n# outcome: error\n# control: outside\n",
+            "# attack: a\n# outcome: fine x\n# control: outside\n",
+            "# attack: a\n# outcome: ok x\n# control: outside\n",
+            "# attack: a\n# outcome: error x\n# control: none\n",
+            "# attack: a\n# attack: a\n# outcome: error x\n# control: outside\n",
+            "# attack: a\n# outcome: error x\n# control: outside\n# colour: red\n",
+        ];
+        for header in bad {
+            assert!(parse(header).is_err(), "{header}");
+        }
+    }
+}
