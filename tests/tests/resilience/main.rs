@@ -5,6 +5,7 @@ mod deaths;
 mod endings;
 mod nested;
 mod parallel;
+mod peers;
 mod upstreams;
 
 use lockhouse_tests::{Lockhouse, Process, Session, children, wait_until};
