@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams bench lint install tools tools-for-tests clean
+.PHONY: build demo test test-quick test-upstreams bench fuzz lint install tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -27,6 +27,14 @@ test-upstreams: tools
 bench: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/bench
+
+# Needs a nightly compiler and `cargo install cargo-fuzz`. What is found is kept in protocol/fuzz/found.
+FUZZ_SECONDS ?= 180
+fuzz:
+	cd protocol && for target in frame_decoder conversation zygote_messages; do \
+		mkdir -p fuzz/found/$$target && $(CARGO) +nightly fuzz run $$target fuzz/found/$$target fuzz/corpus/$$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -malloc_limit_mb=65 || exit 1; \
+	done
 
 lint:
 	$(CARGO) fmt --all --check

@@ -81,7 +81,7 @@ impl Watched {
                 self.reply(id);
             }
             4 => {
-                let stream = if input.byte() % 2 == 0 { Stream::Stdout } else { Stream::Stderr };
+                let stream = if input.byte().is_multiple_of(2) { Stream::Stdout } else { Stream::Stderr };
                 let text = String::from_utf8_lossy(input.counted()).into_owned();
                 self.receive(FromWorker::Output { stream, text });
             }

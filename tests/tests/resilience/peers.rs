@@ -16,6 +16,9 @@ const CONFIG: &str =
     "[limits]\noutput_kib = 64\ncalls = 50\nparallel_calls = 8\n[pool]\nidle = 2\nrunning = 8\n";
 /// What the supervisor may grow by after its first rounds, in whole: two of the largest messages.
 const GROWTH_KIB_MAX: u64 = 16 * 1024;
+/// What it may hold at the worst moment: for each of eight running workers a message as it is and as it is read, its
+/// replies, and the lines of an upstream server.
+const PEAK_KIB_MAX: u64 = 8 * 64 * 1024;
 /// Rounds of all behaviours, after those that warm it up.
 const ROUNDS: usize = 20;
 const ROUNDS_QUICK: usize = 3;
@@ -29,10 +32,11 @@ fn with_peer(program: &std::path::Path) -> Lockhouse {
     Lockhouse::with_fixture().config(&format!("{CONFIG}[javascript]\nworker = {program:?}\n"))
 }
 
-/// The supervisor's resident memory.
-fn resident_kib(pid: u32) -> u64 {
+/// A line of the supervisor's status: `VmRSS` is its resident memory, `VmHWM` the most that it ever was.
+fn memory_kib(pid: u32, line: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the supervisor lives");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
+    let line =
+        status.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(':')).expect("the line");
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
@@ -99,15 +103,55 @@ fn rounds_of_all_at_once_leave_nothing_behind() {
                 table.row(format!("{}, round {round}", row.behaviour), Err(found));
             }
         }
-        sizes.push(resident_kib(client.pid()));
+        sizes.push(memory_kib(client.pid(), "VmRSS"));
     }
-    println!("resident after each round, KiB: {sizes:?}");
+    let most = memory_kib(client.pid(), "VmHWM");
+    println!("resident after each round, KiB: {sizes:?}; {most} at most");
     let grown = sizes[rounds - 1].saturating_sub(sizes[WARM_UP_ROUNDS - 1]);
     table.row(format!("{rounds} rounds grow it by little"), ensure(grown <= GROWTH_KIB_MAX, &sizes));
+    table.row("it never holds more than is agreed", ensure(most <= PEAK_KIB_MAX, most));
+    table.row("control: it took in a large message", ensure(most > sizes[0] + 8 * 1024, (most, &sizes)));
     let python = client.run("python", "1 + 1");
     table.row("python afterwards", equal(&python["value"], &2.into()));
     let (stderr, not_one) = client.close();
     table.row("each request has exactly one answer", equal(not_one, vec![]));
     table.row("nothing panicked", ensure(!stderr.contains("panicked"), &stderr));
+    table.finish();
+}
+
+/// What peers do before they have code, by the name under which they are started, and what the one who waits is told.
+const EARLY: [(&str, &str); 10] = [
+    ("refuses-to-start", "refuses to start"),
+    ("ends-in-the-zygote", "exit status: 9"),
+    ("has-a-long-name", "ended before it was ready"),
+    ("prints-early", "it sent Output while sealing itself"),
+    ("asks-early", "it sent Request while sealing itself"),
+    ("is-done-early", "it sent Done while sealing itself"),
+    ("is-ready-twice", "it sent Ready while running"),
+    ("sends-garbage-early", "exceeds the limit"),
+    ("exits-early", "it ended with status 3"),
+    ("crashes-early", "ended by signal 11"),
+];
+
+#[test]
+fn a_worker_that_misbehaves_before_it_has_code_is_told_and_python_goes_on() {
+    let mut table = Table::new("hostile before it has code");
+    for (name, words) in EARLY {
+        let lockhouse = Lockhouse::new();
+        let program = lockhouse.path(name);
+        std::os::unix::fs::symlink(hostile_peer(), &program).expect("a name for it");
+        let lockhouse = lockhouse.config(&format!("{CONFIG}[javascript]\nworker = {program:?}\n"));
+        let mut client = Client::connect(lockhouse.command(&["serve"]));
+        for _ in 0..2 {
+            let answer = client.run("typescript", "well");
+            let told = answer["error"]["message"].as_str().is_some_and(|message| message.contains(words));
+            let not_run = answer["status"] != "ok" && answer["value"].is_null();
+            table.row(name, ensure(told && not_run, &answer));
+        }
+        let python = client.run("python", "1 + 1");
+        let (stderr, not_one) = client.close();
+        let goes_on = python["value"] == 2 && not_one.is_empty() && !stderr.contains("panicked");
+        table.row(format!("{name}, and then python"), ensure(goes_on, (&python, &not_one, &stderr)));
+    }
     table.finish();
 }
