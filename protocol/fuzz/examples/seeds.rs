@@ -42,13 +42,17 @@ fn main() {
         write("zygote_messages", &format!("{name}-body"), bodies);
     }
     write("conversation", "steps", conversations(&from_worker).into_iter());
+    // What just fits and what just does not. No coverage tells these apart, so they are kept beside what `cmin` leaves.
+    let sizes = (4..7_u8).map(|size| [&[1, 0, 0, 0, size, 0, 0, 0][..], &vec![0; size.into()]].concat());
+    write("frame_decoder", "boundary", sizes);
+    write("conversation", "boundary", boundaries().into_iter());
 }
 
 fn write(target: &str, name: &str, seeds: impl Iterator<Item = Vec<u8>>) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     std::fs::create_dir_all(&directory).unwrap();
     for (index, seed) in seeds.enumerate() {
-        std::fs::write(directory.join(format!("seed-{name}-{index}")), seed).unwrap();
+        std::fs::write(directory.join(format!("{name}-{index}")), seed).unwrap();
     }
 }
 
@@ -80,6 +84,22 @@ fn conversations(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let spoken = messages.iter().map(|frame| with(&[&[8, frame.len() as u8 - 4], &frame[4..]].concat()));
     seeds.extend(spoken);
     seeds
+}
+
+fn boundaries() -> Vec<Vec<u8>> {
+    let limits = |calls: u8, parallel: u8, bytes: u8| vec![calls, parallel, bytes, 0, 1];
+    let print = |count: u8| [vec![4, 0, count], vec![b'x'; count.into()]].concat();
+    let call = |near: u8| vec![9, near, 4, 0];
+    vec![
+        [limits(1, 1, 9), print(9), print(0), print(1)].concat(),
+        [limits(1, 1, 9), print(10), print(1)].concat(),
+        // The next id, the same one, the one before.
+        [limits(7, 5, 0), call(5), call(5), call(4), call(3)].concat(),
+        [limits(7, 2, 0), call(5), call(5), call(5)].concat(),
+        [limits(2, 5, 0), call(5), call(5), call(5)].concat(),
+        // 1,000 lookups and one more.
+        [limits(0, 1, 0), vec![7, 250, 7, 1]].concat(),
+    ]
 }
 
 fn server() -> ServerName {

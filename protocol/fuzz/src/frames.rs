@@ -98,15 +98,27 @@ where
     assert_eq!(whole.refusal, cut.refusal);
     assert_eq!(whole.is_empty, cut.is_empty);
 
-    // The stream begins with the messages' only encoding, and is nothing else where it was accepted to its end.
+    // The stream begins with the messages' only encoding, and what comes then is what ended them.
     let encoded: Vec<u8> =
         whole.messages.iter().flat_map(|message| encode(message, limit).expect("it came in")).collect();
-    assert!(stream.starts_with(&encoded));
-    assert_eq!(whole.is_empty, encoded.len() == stream.len() && whole.refusal.is_none());
+    let rest = stream.strip_prefix(&*encoded).expect("the same bytes");
+    assert_eq!(whole.is_empty, rest.is_empty());
+    let refusal = whole.refusal.map(|refusal| refused(&refusal));
+    assert_eq!(refusal.as_deref(), what_ends(rest, limit));
 
     let mut reached: Reached = whole.messages.iter().map(|message| label(message)).collect();
-    reached.extend(whole.refusal.map(|refusal| refused(&refusal)));
+    reached.extend(refusal);
     reached
+}
+
+/// Why bytes give no message: their length is too large, or they are there and are none. Otherwise more may come.
+fn what_ends(rest: &[u8], limit: u32) -> Option<&'static str> {
+    let (length, body) = rest.split_first_chunk()?;
+    match u32::from_le_bytes(*length) {
+        length if length > limit => Some("TooLarge"),
+        length if body.len() >= length as usize => Some("Malformed"),
+        _ => None,
+    }
 }
 
 /// Pieces of these sizes, again and again.

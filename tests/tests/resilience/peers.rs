@@ -14,8 +14,8 @@ use serde_json::Value;
 
 const CONFIG: &str =
     "[limits]\noutput_kib = 64\ncalls = 50\nparallel_calls = 8\n[pool]\nidle = 2\nrunning = 8\n";
-/// What the supervisor may grow by after its first rounds, in whole: two of the largest messages.
-const GROWTH_KIB_MAX: u64 = 16 * 1024;
+/// What the supervisor may grow by after its first rounds, in whole: one of the largest messages.
+const GROWTH_KIB_MAX: u64 = 8 * 1024;
 /// What it may hold at the worst moment: for each of eight running workers a message as it is and as it is read, its
 /// replies, and the lines of an upstream server.
 const PEAK_KIB_MAX: u64 = 8 * 64 * 1024;
@@ -107,8 +107,11 @@ fn rounds_of_all_at_once_leave_nothing_behind() {
     }
     let most = memory_kib(client.pid(), "VmHWM");
     println!("resident after each round, KiB: {sizes:?}; {most} at most");
-    let grown = sizes[rounds - 1].saturating_sub(sizes[WARM_UP_ROUNDS - 1]);
-    table.row(format!("{rounds} rounds grow it by little"), ensure(grown <= GROWTH_KIB_MAX, &sizes));
+    // The allocator gives memory back now and then: what is kept shows in the least of several rounds.
+    let least = |sizes: &[u64]| sizes.iter().copied().min().unwrap_or(0);
+    let (first, later) = sizes.split_at(WARM_UP_ROUNDS);
+    let grown = least(&later[later.len() - ROUNDS_QUICK..]).saturating_sub(least(first));
+    table.row(format!("{rounds} rounds grow it by {grown} KiB"), ensure(grown <= GROWTH_KIB_MAX, &sizes));
     table.row("it never holds more than is agreed", ensure(most <= PEAK_KIB_MAX, most));
     table.row("control: it took in a large message", ensure(most > sizes[0] + 8 * 1024, (most, &sizes)));
     let python = client.run("python", "1 + 1");
