@@ -87,12 +87,7 @@ impl Watched {
             }
             5 => self.receive(FromWorker::Done(Outcome::Value(None))),
             6 => self.receive(FromWorker::Done(Outcome::Error(CodeError::default()))),
-            // Lookups in a row, each answered: their limit is too high to be met one by one.
-            7 => (0..u32::from(input.byte()) * 4).for_each(|_| {
-                let id = self.last_id.saturating_add(1);
-                self.receive(FromWorker::Request { call: CallId(id), request: Request::ListServers });
-                self.reply(id);
-            }),
+            7 => self.look_up(u32::from(input.byte()) * 4),
             8 => {
                 let body = input.counted();
                 let length = u32::try_from(body.len()).expect("a byte").to_le_bytes();
@@ -104,6 +99,18 @@ impl Watched {
                 let id = self.id(input);
                 let request = request(input);
                 self.receive(FromWorker::Request { call: CallId(id), request });
+            }
+        }
+    }
+
+    /// Lookups in a row, each answered: their limit is too high to be met one by one.
+    fn look_up(&mut self, times: u32) {
+        for _ in 0..times {
+            let (before, id) = (self.lookups, self.last_id.saturating_add(1));
+            self.receive(FromWorker::Request { call: CallId(id), request: Request::ListServers });
+            self.reply(id);
+            if self.lookups == before {
+                return;
             }
         }
     }

@@ -29,7 +29,6 @@ pub(crate) fn attach(called: &str, wire: &Wire) {
         "sends-garbage-early" => wire.write(&[0xff; 4096]),
         "exits-early" => std::process::exit(3),
         "crashes-early" => crate::wire::end_by(Signal::SIGSEGV),
-        "is-never-ready" => crate::wire::wait(),
         _ => {}
     }
 }
