@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams test-full endurance bench lint install tools tools-for-tests clean
+.PHONY: build demo test test-quick test-upstreams test-full endurance bench fuzz lint install tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -23,7 +23,8 @@ test-upstreams: tools
 	tests/upstreams/prepare.sh
 	tests/upstreams/run.sh
 
-# What takes long as well: some 20 minutes on a machine that does nothing else.
+# What takes long as well: some 30 minutes on a machine that does nothing else.
+test-full: export LOCKHOUSE_TESTS = full
 test-full: test endurance
 
 # Hostile programs at their deadlines, 100,000 short ones, 1,000 kills. ENDURANCE="short --count 5000" for less.
@@ -35,6 +36,14 @@ endurance: build
 bench: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/bench
+
+# Needs a nightly compiler and `cargo install cargo-fuzz`. What is found is kept in protocol/fuzz/found.
+FUZZ_SECONDS ?= 180
+fuzz:
+	cd protocol && for target in frame_decoder conversation zygote_messages; do \
+		mkdir -p fuzz/found/$$target && $(CARGO) +nightly fuzz run $$target fuzz/found/$$target fuzz/corpus/$$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -malloc_limit_mb=65 || exit 1; \
+	done
 
 lint:
 	$(CARGO) fmt --all --check

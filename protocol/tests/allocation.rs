@@ -1,59 +1,11 @@
 //! What a peer's bytes can make the decoder allocate.
-#![allow(unsafe_code)] // An allocator that counts is unsafe in itself.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod counting;
 
+use counting::{largest, peak};
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{FrameDecoder, FrameError, FromWorker, FromZygote, Stream, ToWorker, ToZygote};
-
-thread_local! {
-    /// The largest piece that this thread asked for.
-    static LARGEST: Cell<usize> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-fn count(bytes: usize) {
-    let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(bytes)));
-}
-
-// SAFETY: the system's allocator does all of it.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size());
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size());
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.realloc(block, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// The largest allocation, in bytes, of what it runs; 0 when there is none.
-fn largest<T>(work: impl FnOnce() -> T) -> (usize, T) {
-    LARGEST.set(0);
-    let done = work();
-    (LARGEST.get(), done)
-}
 
 const LIMIT: u32 = 8 * 1024 * 1024;
 
@@ -62,6 +14,11 @@ fn the_counter_counts() {
     assert_eq!(largest(|| Vec::<u8>::with_capacity(12_345)).0, 12_345);
     assert_eq!(largest(|| vec![0_u8; 54_321]).0, 54_321);
     assert_eq!(largest(|| 1 + 1).0, 0);
+    let twice = || [1_000, 2_000].map(|bytes| drop(Vec::<u8>::with_capacity(bytes)));
+    assert_eq!(peak(twice).0, 2_000);
+    let both = || [1_000, 2_000].map(Vec::<u8>::with_capacity);
+    assert_eq!(peak(both).0, 3_000);
+    assert_eq!(peak(|| 1 + 1).0, 0);
 }
 
 #[test]

@@ -1,4 +1,5 @@
 # attack: overflow the stack of C
+# outcome: killed the stack overflowed
 # outcome: killed (SIGSEGV)
 # control: none: the control would crash as well
 # limits: timeout_seconds = 20, memory_mib = 64

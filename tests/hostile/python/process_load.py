@@ -1,5 +1,5 @@
 # attack: ask how busy the host is
-# outcome: error unobtainable
+# outcome: error not available in the Lockhouse sandbox
 # control: outside
 
 import os

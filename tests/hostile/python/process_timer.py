@@ -1,5 +1,5 @@
 # attack: let the kernel send signals
-# outcome: error Operation not permitted
+# outcome: error not available in the Lockhouse sandbox
 # control: outside
 
 import signal

@@ -1,5 +1,5 @@
 # attack: use the numbers of another architecture
-# outcome: error not available in the Lockhouse sandbox: the operating system is out of reach
+# outcome: killed (SIGSYS)
 # control: none: kernels without x32 know no such number
 # preload: ctypes
 

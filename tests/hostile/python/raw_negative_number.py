@@ -1,5 +1,5 @@
 # attack: use a negative number
-# outcome: error not available in the Lockhouse sandbox: the operating system is out of reach
+# outcome: killed (SIGSYS)
 # control: none: it is unknown outside too
 # preload: ctypes
 

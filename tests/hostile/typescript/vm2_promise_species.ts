@@ -20,7 +20,9 @@ try {
   promise.then();
 } catch {}
 try {
-  globalThis.fetch('data:,x').then.call(promise, () => {});
+  const host = globalThis.fetch('data:,x');
+  host.catch(() => {});
+  host.then.call(promise, () => {});
 } catch {}
 let process_;
 try {

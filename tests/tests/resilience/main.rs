@@ -6,6 +6,7 @@ mod endings;
 mod endurance;
 mod nested;
 mod parallel;
+mod peers;
 mod upstreams;
 
 use lockhouse_tests::{Lockhouse, Process, Session, children, wait_until};

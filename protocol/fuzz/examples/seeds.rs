@@ -1,0 +1,189 @@
+//! Writes an example of every message and of every phase into the corpus, for the fuzzer to start from:
+//! `cargo run --example seeds`, after a change of the protocol.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use lockhouse_protocol::frame::encode;
+use lockhouse_protocol::{
+    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
+    FromZygote, Job, Outcome, Protection, Request, SandboxProfile, ServerName, Stream, ToWorker, ToZygote,
+    ToolName,
+};
+use serde::Serialize;
+
+const LIMIT: u32 = 64 * 1024;
+
+fn main() {
+    let from_worker = frames(&from_worker());
+    let to_worker = frames(&to_worker());
+    let from_zygote = frames(&from_zygote());
+    let to_zygote = frames(&to_zygote());
+    for (kind, frames) in [&from_worker, &to_worker, &from_zygote, &to_zygote].into_iter().enumerate() {
+        // Each alone under the usual limit, all together in pieces of three and seven bytes under each limit.
+        let alone = frames.iter().map(|frame| [&[3, kind as u8, 0, 0], &frame[..]].concat());
+        write("frame_decoder", &format!("kind-{kind}"), alone);
+        let all = frames.concat();
+        let cut = (0..6).map(|limit| [&[limit, kind as u8, 2, 3, 7, 0], &all[..]].concat());
+        write("frame_decoder", &format!("kind-{kind}-cut"), cut);
+        let bodies =
+            frames.iter().map(|frame| [&[3, kind as u8, 0, 1, frame.len() as u8 - 4], &frame[4..]].concat());
+        write("frame_decoder", &format!("kind-{kind}-body"), bodies);
+    }
+    let lies = [0, 1_u32, 1 << 31, u32::MAX];
+    let lies = lies.map(|length| [&[3, 0, 0, 0][..], &length.to_le_bytes(), &[0; 4]].concat());
+    write("frame_decoder", "length", lies.into_iter());
+    let lies = [0, 1_u32, 1 << 31, u32::MAX];
+    let lies = lies.map(|length| [&[0][..], &length.to_le_bytes(), &[0; 4]].concat());
+    write("zygote_messages", "length", lies.into_iter());
+    for frames in [&from_zygote, &to_zygote] {
+        let name = if frames == &from_zygote { "from" } else { "to" };
+        write("zygote_messages", name, frames.iter().map(|frame| [&[0], &frame[..]].concat()));
+        let bodies = frames.iter().map(|frame| [&[1], &frame[4..]].concat());
+        write("zygote_messages", &format!("{name}-body"), bodies);
+    }
+    write("conversation", "steps", conversations(&from_worker).into_iter());
+    // What just fits and what just does not. No coverage tells these apart, so they are kept beside what `cmin` leaves.
+    let sizes = (4..7_u8).map(|size| [&[1, 0, 0, 0, size, 0, 0, 0][..], &vec![0; size.into()]].concat());
+    write("frame_decoder", "boundary", sizes);
+    write("conversation", "boundary", boundaries().into_iter());
+}
+
+fn write(target: &str, name: &str, seeds: impl Iterator<Item = Vec<u8>>) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
+    std::fs::create_dir_all(&directory).unwrap();
+    for (index, seed) in seeds.enumerate() {
+        std::fs::write(directory.join(format!("{name}-{index}")), seed).unwrap();
+    }
+}
+
+fn frames<T: Serialize>(messages: &[T]) -> Vec<Vec<u8>> {
+    messages.iter().map(|message| encode(message, LIMIT).unwrap()).collect()
+}
+
+/// The steps are numbered in `src/conversation.rs`; the first three bytes are the limits.
+fn conversations(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let begun = [4, 3, 9, 0, 1];
+    let with = |steps: &[u8]| [&begun, steps].concat();
+    let call = |near: u8| [9, near, 4, 2, b'{', b'}'];
+    let mut seeds = vec![
+        vec![4, 3, 9, 2, 0, 1],
+        vec![4, 3, 9, 4, 0, 1, b'x'],
+        with(&[4, 0, 4, b't', b'e', b'x', b't', 5, 0]),
+        with(&[4, 1, 10, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        with(&[7, 255, 6]),
+        with(&[call(5), call(5), call(5), call(5)].concat()),
+        with(
+            &[&call(5)[..], &[3, 4], &call(5), &[3, 4], &call(5), &[3, 4], &call(5), &[3, 4], &call(5)]
+                .concat(),
+        ),
+        with(&[call(5), call(4)].concat()),
+        with(&[9, 255, 255, 255, 255, 255, 0, 9, 5, 0]),
+        with(&[9, 5, 0, 9, 5, 1, 9, 5, 2]),
+        with(&[9, 5, 3, 7, 0, 0, 0, 3, 4, 3, 4]),
+    ];
+    let spoken = messages.iter().map(|frame| with(&[&[8, frame.len() as u8 - 4], &frame[4..]].concat()));
+    seeds.extend(spoken);
+    seeds
+}
+
+fn boundaries() -> Vec<Vec<u8>> {
+    let limits = |calls: u8, parallel: u8, bytes: u8| vec![calls, parallel, bytes, 0, 1];
+    let print = |count: u8| [vec![4, 0, count], vec![b'x'; count.into()]].concat();
+    let call = |near: u8| vec![9, near, 4, 0];
+    vec![
+        [limits(1, 1, 9), print(9), print(0), print(1)].concat(),
+        [limits(1, 1, 9), print(10), print(1)].concat(),
+        // The next id, the same one, the one before.
+        [limits(7, 5, 0), call(5), call(5), call(4), call(3)].concat(),
+        [limits(7, 2, 0), call(5), call(5), call(5)].concat(),
+        [limits(2, 5, 0), call(5), call(5), call(5)].concat(),
+        // 1,000 lookups and one more.
+        [limits(0, 1, 0), vec![7, 250, 7, 1]].concat(),
+    ]
+}
+
+fn server() -> ServerName {
+    ServerName::new("s").unwrap()
+}
+
+fn tool() -> ToolName {
+    ToolName::new("t/x.y").unwrap()
+}
+
+fn from_worker() -> Vec<FromWorker> {
+    let error = CodeError { kind: "E".into(), line: Some(1), hint: Some("h".into()), ..CodeError::default() };
+    let requests = [
+        Request::Call { server: server(), tool: tool(), arguments: b"{}".to_vec() },
+        Request::ListServers,
+        Request::ListTools { server: server() },
+        Request::Describe { server: server(), tool: tool() },
+        Request::Search { query: "words".into(), limit: 5 },
+    ];
+    let outcomes = [
+        Outcome::Value(None),
+        Outcome::Value(Some(b"1".to_vec())),
+        Outcome::Error(error.clone()),
+        Outcome::Interrupted(error),
+        Outcome::CpuLimit(CodeError::default()),
+        Outcome::MemoryLimit(CodeError::default()),
+    ];
+    let mut messages = vec![
+        FromWorker::Ready,
+        FromWorker::Refused { reason: "no".into() },
+        FromWorker::Output { stream: Stream::Stdout, text: "é".into() },
+        FromWorker::Output { stream: Stream::Stderr, text: String::new() },
+    ];
+    messages.extend(requests.map(|request| FromWorker::Request { call: CallId(1), request }));
+    messages.extend(outcomes.map(FromWorker::Done));
+    messages
+}
+
+fn to_worker() -> Vec<ToWorker> {
+    let failure = Failure {
+        code: FailureCode::Denied,
+        message: "no".into(),
+        server: Some("s".into()),
+        tool: None,
+        retryable: true,
+    };
+    vec![
+        ToWorker::Run(Job { execution: ExecutionId(1), code: "1".into(), servers: vec![server(), server()] }),
+        ToWorker::Reply { call: CallId(1), reply: Ok(b"1".to_vec()) },
+        ToWorker::Reply { call: CallId(2), reply: Err(failure) },
+    ]
+}
+
+fn from_zygote() -> Vec<FromZygote> {
+    vec![
+        FromZygote::Prepared {
+            runtime: "r".into(),
+            findings: vec![
+                Finding::absent(Protection::Pidfd, "x"),
+                Finding::holds(Protection::EmptyRoot, "y"),
+            ],
+        },
+        FromZygote::Refused { reason: "no".into() },
+        FromZygote::Forked { pid: 1 },
+        FromZygote::Exited { pid: 1, exit: Exit::Status(-1), cpu_us: 1, peak_memory_bytes: 1 },
+        FromZygote::Exited { pid: 1, exit: Exit::Signal(9), cpu_us: 1, peak_memory_bytes: 1 },
+        FromZygote::ForkFailed { reason: "no".into() },
+    ]
+}
+
+fn to_zygote() -> Vec<ToZygote> {
+    let limits = ConversationLimits { calls: 1, parallel_calls: 2, output_bytes: 3, frame_bytes: 4 };
+    let profile = SandboxProfile {
+        cpu_seconds: 1,
+        memory_bytes: 2,
+        unprivileged_id: Some(3),
+        preload: vec!["json".into(), "re".into()],
+        limits,
+    };
+    vec![
+        ToZygote::Prepare(SandboxProfile { unprivileged_id: None, preload: vec![], ..profile.clone() }),
+        ToZygote::Prepare(profile),
+        ToZygote::Fork { warm: false },
+        ToZygote::Fork { warm: true },
+    ]
+}

@@ -1,0 +1,6 @@
+//! Any datagram between supervisor and zygote.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    lockhouse_fuzz::zygote_messages(bytes);
+});

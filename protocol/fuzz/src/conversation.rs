@@ -1,0 +1,259 @@
+//! A conversation with a worker: what it may come to, whatever is said in whatever order.
+
+use std::collections::BTreeSet;
+
+use lockhouse_protocol::frame::decode;
+use lockhouse_protocol::{
+    Action, CallId, CodeError, Conversation, ConversationLimits, ExceededLimit, FromWorker, LOOKUPS_MAX,
+    Outcome, Request, ServerName, Stream, ToolName, Violation,
+};
+
+use super::Reached;
+use super::input::Input;
+
+/// Small limits first, then steps until the input ends.
+pub fn conversation(bytes: &[u8]) -> Reached {
+    let mut input = Input(bytes);
+    let limits = ConversationLimits {
+        calls: (input.byte() % 8).into(),
+        parallel_calls: (input.byte() % 6).into(),
+        output_bytes: input.byte().into(),
+        frame_bytes: 1024,
+    };
+    let mut watched = Watched::new(limits);
+    while !input.is_empty() {
+        watched.step(&mut input);
+    }
+    watched.reached
+}
+
+/// The conversation, and what an onlooker has counted of it.
+struct Watched {
+    conversation: Conversation,
+    limits: ConversationLimits,
+    begun: bool,
+    sealed: bool,
+    ran: bool,
+    over: bool,
+    last_id: u32,
+    under_way: BTreeSet<u32>,
+    calls: u32,
+    lookups: u32,
+    printed: u64,
+    reached: Reached,
+}
+
+impl Watched {
+    fn new(limits: ConversationLimits) -> Self {
+        Self {
+            conversation: Conversation::new(limits),
+            limits,
+            begun: false,
+            sealed: false,
+            ran: false,
+            over: false,
+            last_id: 0,
+            under_way: BTreeSet::new(),
+            calls: 0,
+            lookups: 0,
+            printed: 0,
+            reached: Reached::new(),
+        }
+    }
+
+    fn reach(&mut self, kind: &str) {
+        if !self.reached.contains(kind) {
+            self.reached.insert(kind.to_owned());
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        self.ran && !self.over
+    }
+
+    fn step(&mut self, input: &mut Input<'_>) {
+        match input.byte() % 12 {
+            0 => self.receive(FromWorker::Ready),
+            1 => self.run(),
+            2 => self.receive(FromWorker::Refused { reason: "no".into() }),
+            3 => {
+                let id = self.id(input);
+                self.reply(id);
+            }
+            4 => {
+                let stream = if input.byte().is_multiple_of(2) { Stream::Stdout } else { Stream::Stderr };
+                let text = String::from_utf8_lossy(input.counted()).into_owned();
+                self.receive(FromWorker::Output { stream, text });
+            }
+            5 => self.receive(FromWorker::Done(Outcome::Value(None))),
+            6 => self.receive(FromWorker::Done(Outcome::Error(CodeError::default()))),
+            7 => self.look_up(u32::from(input.byte()) * 4),
+            8 => {
+                let body = input.counted();
+                let length = u32::try_from(body.len()).expect("a byte").to_le_bytes();
+                if let Ok(message) = decode(&[&length, body].concat(), self.limits.frame_bytes) {
+                    self.receive(message);
+                }
+            }
+            _ => {
+                let id = self.id(input);
+                let request = request(input);
+                self.receive(FromWorker::Request { call: CallId(id), request });
+            }
+        }
+    }
+
+    /// Lookups in a row, each answered: their limit is too high to be met one by one.
+    fn look_up(&mut self, times: u32) {
+        for _ in 0..times {
+            let (before, id) = (self.lookups, self.last_id.saturating_add(1));
+            self.receive(FromWorker::Request { call: CallId(id), request: Request::ListServers });
+            self.reply(id);
+            if self.lookups == before {
+                return;
+            }
+        }
+    }
+
+    /// Near the last id, mostly.
+    fn id(&self, input: &mut Input<'_>) -> u32 {
+        match input.byte() {
+            255 => input.word(),
+            near => (self.last_id.wrapping_add(near.into())).wrapping_sub(4),
+        }
+    }
+
+    /// Code goes to an idle worker, once.
+    fn run(&mut self) {
+        let idle = self.sealed && !self.ran && !self.over;
+        assert_eq!(self.conversation.run(), idle);
+        self.ran |= idle;
+    }
+
+    /// What was asked is answered once, and nothing else is.
+    fn reply(&mut self, id: u32) {
+        assert_eq!(self.conversation.reply(CallId(id)), self.under_way.remove(&id));
+    }
+
+    fn receive(&mut self, message: FromWorker) {
+        let was_over = self.over;
+        match self.conversation.receive(message.clone()) {
+            Ok(action) => {
+                assert!(!was_over, "{action:?} after the end");
+                self.reach(name(&action));
+                self.act(action, message);
+            }
+            Err(violation) => self.blame(&violation, &message),
+        }
+        assert!(self.under_way.len() <= self.limits.parallel_calls as usize);
+        assert!(self.calls <= self.limits.calls && self.lookups <= LOOKUPS_MAX);
+        assert!(self.printed <= self.limits.output_bytes);
+    }
+
+    /// An action carries on what the message said, unchanged, and belongs to its phase.
+    fn act(&mut self, action: Action, message: FromWorker) {
+        match (action, message) {
+            (Action::Verify, FromWorker::Ready) => {
+                assert!(!self.begun);
+                (self.begun, self.sealed) = (true, true);
+            }
+            (Action::GiveUp(told), FromWorker::Refused { reason }) => {
+                assert!(!self.begun && told == reason);
+                (self.begun, self.over) = (true, true);
+            }
+            (Action::Append(to, told), FromWorker::Output { stream, text }) => {
+                assert!(self.is_running() && to == stream && told == text);
+                self.printed += text.len() as u64;
+            }
+            (Action::Answer(id, asked), FromWorker::Request { call, request }) => {
+                assert!(self.is_running() && id == call && asked == request);
+                assert!(call.0 > self.last_id, "ids grow");
+                self.last_id = call.0;
+                self.under_way.insert(call.0);
+                match request {
+                    Request::Call { .. } => self.calls += 1,
+                    _ => self.lookups += 1,
+                }
+            }
+            (Action::Finish(told), FromWorker::Done(outcome)) => {
+                assert!(self.is_running() && told == outcome);
+                self.over = true;
+            }
+            (Action::Stop(limit), message) => {
+                assert!(self.is_running() && self.exceeds(limit, &message), "{limit:?} is not reached");
+                self.reach(name_of(limit));
+                self.over = true;
+            }
+            (action, message) => panic!("{action:?} for {message:?}"),
+        }
+    }
+
+    fn exceeds(&self, limit: ExceededLimit, message: &FromWorker) -> bool {
+        match (limit, message) {
+            (ExceededLimit::Output, FromWorker::Output { text, .. }) => {
+                self.printed + text.len() as u64 > self.limits.output_bytes
+            }
+            (ExceededLimit::Calls, FromWorker::Request { request: Request::Call { .. }, .. }) => {
+                self.calls == self.limits.calls
+            }
+            (ExceededLimit::Lookups, FromWorker::Request { request, .. }) => {
+                !matches!(request, Request::Call { .. }) && self.lookups == LOOKUPS_MAX
+            }
+            _ => false,
+        }
+    }
+
+    /// Nobody is blamed without a reason.
+    fn blame(&mut self, violation: &Violation, message: &FromWorker) {
+        assert!(violation.to_string().len() < 200);
+        let kind = match (violation, message) {
+            (Violation::OutOfPhase { .. }, message) => {
+                let begins = matches!(message, FromWorker::Ready | FromWorker::Refused { .. });
+                assert!(if begins { self.begun } else { !self.is_running() });
+                "OutOfPhase"
+            }
+            (Violation::ReusedCallId(id), FromWorker::Request { call, .. }) => {
+                assert!(self.is_running() && id == call && call.0 <= self.last_id);
+                "ReusedCallId"
+            }
+            (Violation::TooManyUnderWay(most), FromWorker::Request { .. }) => {
+                assert!(self.is_running() && *most == self.limits.parallel_calls);
+                assert_eq!(self.under_way.len(), *most as usize);
+                "TooManyUnderWay"
+            }
+            (violation, message) => panic!("{violation:?} for {message:?}"),
+        };
+        self.reach(kind);
+    }
+}
+
+fn name(action: &Action) -> &'static str {
+    match action {
+        Action::Verify => "Verify",
+        Action::GiveUp(_) => "GiveUp",
+        Action::Append(..) => "Append",
+        Action::Answer(..) => "Answer",
+        Action::Finish(_) => "Finish",
+        Action::Stop(_) => "Stop",
+    }
+}
+
+fn name_of(limit: ExceededLimit) -> &'static str {
+    match limit {
+        ExceededLimit::Calls => "Calls",
+        ExceededLimit::Lookups => "Lookups",
+        ExceededLimit::Output => "Output",
+    }
+}
+
+fn request(input: &mut Input<'_>) -> Request {
+    let server = ServerName::new("s").expect("a name");
+    let tool = ToolName::new("t").expect("a name");
+    match input.byte() % 8 {
+        0 => Request::ListServers,
+        1 => Request::ListTools { server },
+        2 => Request::Describe { server, tool },
+        3 => Request::Search { query: "words".into(), limit: input.word() },
+        _ => Request::Call { server, tool, arguments: input.counted().to_vec() },
+    }
+}

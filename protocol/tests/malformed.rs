@@ -1,0 +1,326 @@
+//! Malformed frames by the hundred thousand, the same ones each time: no panic, and never more memory than is written
+//! here. `LOCKHOUSE_TESTS=full` takes a million.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod counting;
+
+use lockhouse_protocol::frame::{decode, encode};
+use lockhouse_protocol::{
+    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FrameDecoder,
+    FrameError, FromWorker, FromZygote, Job, Outcome, Protection, Request, SandboxProfile, ServerName,
+    Stream, ToWorker, ToZygote, ToolName,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+const QUICK: u64 = 100_000;
+const FULL: u64 = 1_000_000;
+const LIMIT: u32 = 8 * 1024 * 1024;
+const LENGTH_BYTES: usize = 4;
+
+/// What decoding may hold at one time besides the frame itself, by the frame's size. A text is made as long as it
+/// claims, before the bytes are found missing and without touching it: at most 1, 8 or 64 MiB, as `frame.rs` says. A list
+/// begins with at most 1 MiB. What is really there takes up to nine times its bytes: an empty text in a list is 8 bytes
+/// in the frame and 24 in memory, and a list that grows is held twice and once more.
+const PEAK_MAX: usize = 2 * MIB + 9 * SMALL;
+const PEAK_OF_MEDIUM_MAX: usize = (8 + 1 + 9) * MIB;
+const PEAK_OF_LARGE_MAX: usize = (64 + 1) * MIB + 9 * LIMIT as usize;
+const SMALL: usize = 64 * 1024;
+const MIB: usize = 1024 * 1024;
+
+/// SplitMix64 (Steele, Lea and Flood, 2014): a counter, well mixed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+
+    fn pick<'a, T: ?Sized>(&mut self, from: &'a [Box<T>]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+
+    fn bytes(&mut self, count: usize) -> Vec<u8> {
+        std::iter::repeat_with(|| self.next() as u8).take(count).collect()
+    }
+}
+
+/// Valid frames of every kind, for what comes of them.
+fn examples() -> Vec<Box<[u8]>> {
+    let frames = [from_worker(), to_worker(), zygote()].concat();
+    frames.into_iter().map(Vec::into_boxed_slice).collect()
+}
+
+fn encoded<T: Serialize>(messages: &[T]) -> Vec<Vec<u8>> {
+    messages.iter().map(|message| encode(message, LIMIT).unwrap()).collect()
+}
+
+fn server() -> ServerName {
+    ServerName::new("github").unwrap()
+}
+
+fn tool() -> ToolName {
+    ToolName::new("list_issues").unwrap()
+}
+
+fn from_worker() -> Vec<Vec<u8>> {
+    let error = CodeError {
+        kind: "ToolError".into(),
+        code: Some("denied".into()),
+        line: Some(4),
+        ..CodeError::default()
+    };
+    let requests = [
+        Request::Call { server: server(), tool: tool(), arguments: br#"{"a":[1,2,3]}"#.to_vec() },
+        Request::ListServers,
+        Request::ListTools { server: server() },
+        Request::Describe { server: server(), tool: tool() },
+        Request::Search { query: "open issues".into(), limit: 5 },
+    ];
+    let outcomes = [Outcome::Value(Some(b"42".to_vec())), Outcome::Value(None), Outcome::Error(error)];
+    let mut messages = vec![
+        FromWorker::Ready,
+        FromWorker::Refused { reason: "Landlock".into() },
+        FromWorker::Output { stream: Stream::Stderr, text: "hello é\n".into() },
+    ];
+    messages.extend(requests.map(|request| FromWorker::Request { call: CallId(7), request }));
+    messages.extend(outcomes.map(FromWorker::Done));
+    encoded(&messages)
+}
+
+fn to_worker() -> Vec<Vec<u8>> {
+    let job = Job { execution: ExecutionId(1), code: "1 + 1".into(), servers: vec![server(), server()] };
+    let failure = Failure {
+        code: FailureCode::Timeout,
+        message: "too long".into(),
+        server: Some("github".into()),
+        tool: None,
+        retryable: true,
+    };
+    encoded(&[
+        ToWorker::Run(job),
+        ToWorker::Reply { call: CallId(1), reply: Ok(b"[1,2]".to_vec()) },
+        ToWorker::Reply { call: CallId(2), reply: Err(failure) },
+    ])
+}
+
+fn zygote() -> Vec<Vec<u8>> {
+    let limits = ConversationLimits { calls: 1, parallel_calls: 2, output_bytes: 3, frame_bytes: 4 };
+    let profile = SandboxProfile {
+        cpu_seconds: 30,
+        memory_bytes: 1 << 28,
+        unprivileged_id: Some(61_500),
+        preload: vec!["json".into(), "re".into()],
+        limits,
+    };
+    let said = [
+        FromZygote::Prepared {
+            runtime: "Python".into(),
+            findings: vec![Finding::absent(Protection::WriteXorExecute, "no MDWE")],
+        },
+        FromZygote::Refused { reason: "threads".into() },
+        FromZygote::Forked { pid: 4_242 },
+        FromZygote::Exited { pid: 4_242, exit: Exit::Signal(9), cpu_us: 1_500, peak_memory_bytes: 4_096 },
+    ];
+    [encoded(&[ToZygote::Prepare(profile), ToZygote::Fork { warm: true }]), encoded(&said)].concat()
+}
+
+/// The ways to be malformed. Some of them come out valid: then they must mean themselves.
+const WAYS: [fn(&mut Random, &[Box<[u8]>]) -> Vec<u8>; 9] = [
+    random_bytes,
+    random_body,
+    truncated,
+    truncated_body,
+    bits_flipped,
+    length_replaced,
+    length_inside_replaced,
+    variant_replaced,
+    put_together,
+];
+
+fn random_bytes(random: &mut Random, _: &[Box<[u8]>]) -> Vec<u8> {
+    let count = random.below(300);
+    random.bytes(count)
+}
+
+fn random_body(random: &mut Random, _: &[Box<[u8]>]) -> Vec<u8> {
+    let count = random.below(300);
+    with_length(&random.bytes(count))
+}
+
+fn truncated(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
+    let frame = random.pick(examples);
+    frame[..random.below(frame.len())].to_vec()
+}
+
+/// Cut, and its length says so.
+fn truncated_body(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
+    let body = &random.pick(examples)[LENGTH_BYTES..];
+    with_length(&body[..random.below(body.len())])
+}
+
+fn bits_flipped(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
+    let mut frame = random.pick(examples).to_vec();
+    for _ in 0..=random.below(4) {
+        let bit = random.below(frame.len() * 8);
+        frame[bit / 8] ^= 1 << (bit % 8);
+    }
+    frame
+}
+
+const LENGTHS: [u32; 9] = [0, 1, 3, LIMIT, LIMIT + 1, 1 << 31, (1 << 31) - 1, u32::MAX - 1, u32::MAX];
+
+fn length_replaced(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
+    let mut frame = random.pick(examples).to_vec();
+    let length = LENGTHS[random.below(LENGTHS.len())];
+    frame[..LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
+    frame
+}
+
+/// Somewhere inside, eight bytes that are a length there, or tear one.
+fn length_inside_replaced(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
+    let claims = [1 << 16, 1 << 20, (1 << 20) - 1, 1 << 26, 1 << 31, 1 << 32, 1 << 63, u64::MAX];
+    let mut frame = [random.pick(examples), &[0; 8]].concat();
+    let at = LENGTH_BYTES + random.below(frame.len() - LENGTH_BYTES - 8);
+    frame[at..at + 8].copy_from_slice(&claims[random.below(claims.len())].to_le_bytes());
+    with_length(&frame[LENGTH_BYTES..])
+}
+
+fn variant_replaced(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
+    let mut frame = random.pick(examples).to_vec();
+    let variant = [random.below(9) as u32, u32::MAX, random.next() as u32][random.below(3)];
+    frame[LENGTH_BYTES..][..4].copy_from_slice(&variant.to_le_bytes());
+    frame
+}
+
+/// Two frames in a row, one inside the other, or one with more behind it that its length claims.
+fn put_together(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
+    let (first, second) = (random.pick(examples), random.pick(examples));
+    match random.below(3) {
+        0 => [first, second].concat(),
+        1 => with_length(&[&first[LENGTH_BYTES..8], second].concat()),
+        _ => with_length(&[&first[LENGTH_BYTES..], second].concat()),
+    }
+}
+
+fn with_length(body: &[u8]) -> Vec<u8> {
+    [&u32::try_from(body.len()).unwrap().to_le_bytes(), body].concat()
+}
+
+/// What became of all the frames.
+#[derive(Debug, Default)]
+struct Seen {
+    messages: u64,
+    incomplete: u64,
+    too_large: u64,
+    malformed: u64,
+}
+
+/// Decodes, and gives the most that was held meanwhile.
+fn meet<T: Serialize + DeserializeOwned>(bytes: &[u8], seen: &mut Seen) -> usize {
+    let mut decoder = FrameDecoder::new(LIMIT);
+    decoder.push(bytes);
+    let mut most = 0;
+    let mut accepted = 0;
+    loop {
+        let (held, met) = counting::peak(|| decoder.next::<T>());
+        most = most.max(held);
+        match met {
+            Ok(Some(message)) => {
+                // What is accepted means itself: nothing else has these bytes.
+                let frame = encode(&message, LIMIT).unwrap();
+                assert_eq!(bytes.get(accepted..accepted + frame.len()), Some(&frame[..]));
+                accepted += frame.len();
+                seen.messages += 1;
+            }
+            Ok(None) => {
+                assert!(counting::peak(|| decode::<T>(bytes, LIMIT).is_ok()).0 <= PEAK_MAX);
+                seen.incomplete += 1;
+                return most;
+            }
+            Err(FrameError::TooLarge { bytes, limit }) => {
+                assert!(held == 0 && bytes > limit.into());
+                seen.too_large += 1;
+                return most;
+            }
+            Err(FrameError::Malformed(words)) => {
+                assert!(words.len() < 4_096, "an error of {} bytes", words.len());
+                seen.malformed += 1;
+                return most;
+            }
+        }
+    }
+}
+
+fn meet_as_each(bytes: &[u8], seen: &mut Seen) -> usize {
+    let met = [
+        meet::<FromWorker>(bytes, seen),
+        meet::<ToWorker>(bytes, seen),
+        meet::<FromZygote>(bytes, seen),
+        meet::<ToZygote>(bytes, seen),
+    ];
+    met.into_iter().max().unwrap_or(0)
+}
+
+#[test]
+fn malformed_frames_by_the_hundred_thousand() {
+    let full = std::env::var("LOCKHOUSE_TESTS").is_ok_and(|form| form == "full");
+    let examples = examples();
+    let mut random = Random(1);
+    let (mut seen, mut most) = (Seen::default(), 0);
+    for index in 0..if full { FULL } else { QUICK } {
+        let way = (index % WAYS.len() as u64) as usize;
+        let bytes = WAYS[way](&mut random, &examples);
+        let held = meet_as_each(&bytes, &mut seen);
+        assert!(held <= PEAK_MAX, "frame {index}, in way {way}, held {held} bytes: {bytes:?}");
+        most = most.max(held);
+    }
+    println!("{seen:?}, {most} bytes at most");
+    // Controls: each way out was taken, and the bound is one that frames come near to.
+    let Seen { messages, incomplete, too_large, malformed } = seen;
+    let least = QUICK / 100;
+    assert!(messages.min(incomplete).min(too_large).min(malformed) > least, "{seen:?}");
+    assert!(most > PEAK_MAX / 3, "{most}");
+}
+
+/// A body of `bytes` bytes that claims as much as it can, in each type that has a text or a list.
+fn claims(bytes: usize) -> impl Iterator<Item = Vec<u8>> {
+    let number = |number: u32| number.to_le_bytes().to_vec();
+    let starts = [
+        number(1),
+        [number(2), number(0)].concat(),
+        [number(4), number(0), vec![1]].concat(),
+        [number(4), number(1)].concat(),
+        [number(1), number(1), number(0)].concat(),
+        [number(1), number(1), number(1), number(0)].concat(),
+        [number(0), vec![0; 16]].concat(),
+        [number(0), vec![0; 17]].concat(),
+    ];
+    let lengths = [(bytes as u64) / 2, bytes as u64, 1 << 20, 8 << 20, 64 << 20, u64::MAX];
+    starts.into_iter().flat_map(move |start| {
+        lengths.map(|length| {
+            let mut body = [&start[..], &length.to_le_bytes()].concat();
+            body.resize(bytes, 0);
+            with_length(&body)
+        })
+    })
+}
+
+#[test]
+fn large_frames_that_claim_more_than_they_are() {
+    let rows = [(SMALL, PEAK_MAX), (SMALL + 1, PEAK_OF_MEDIUM_MAX), (MIB + 1, PEAK_OF_LARGE_MAX)];
+    for (bytes, bound) in rows {
+        let mut seen = Seen::default();
+        let most = claims(bytes).map(|frame| meet_as_each(&frame, &mut seen)).max().unwrap_or(0);
+        println!("{bytes} bytes: {most} bytes at most, {seen:?}");
+        assert!(most <= bound && most >= bytes / 2, "{bytes} bytes made it hold {most}");
+        assert!(seen.malformed > 0 && seen.too_large == 0, "{seen:?}");
+    }
+}

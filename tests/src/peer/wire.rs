@@ -1,0 +1,105 @@
+//! The worker's socket without the manners of [`lockhouse_worker::channel::Channel`].
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+use lockhouse_protocol::{CallId, FromWorker, Reply, Request, ServerName, ToolName, frame};
+use lockhouse_worker::tool_host::ToolHost;
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, raise};
+use nix::sys::socket::{Shutdown, shutdown};
+
+/// Both ways to the supervisor.
+pub(crate) struct Wire {
+    host: &'static dyn ToolHost,
+    socket: BorrowedFd<'static>,
+}
+
+impl Wire {
+    pub(crate) fn new(host: &'static dyn ToolHost) -> Self {
+        Self { host, socket: host.socket() }
+    }
+
+    /// All of these bytes, whatever they are. When nobody is there to take them, the worker ends.
+    pub(crate) fn write(&self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            match nix::unistd::write(self.socket, bytes) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::EINTR) => {}
+                Err(_) => std::process::exit(0),
+            }
+        }
+    }
+
+    /// A message, whatever its phase.
+    pub(crate) fn say(&self, message: &FromWorker) {
+        self.write(&encoded(message));
+    }
+
+    /// A body with its true length.
+    pub(crate) fn body(&self, parts: &[&[u8]]) {
+        let body = parts.concat();
+        self.write(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes());
+        self.write(&body);
+    }
+
+    /// A request in the ordinary way, and its reply.
+    pub(crate) fn ask(&self, request: Request) -> Reply {
+        loop {
+            if let Some(reply) = self.host.ask(request.clone(), &mut || false) {
+                return reply;
+            }
+        }
+    }
+
+    /// Ends the sending side alone, if the seal lets it.
+    pub(crate) fn half_close(&self) -> nix::Result<()> {
+        shutdown(self.socket.as_raw_fd(), Shutdown::Write)
+    }
+
+    pub(crate) fn close(&self) {
+        let _ = nix::unistd::close(self.socket.as_raw_fd());
+    }
+}
+
+/// Waits for what the supervisor does about it. It has to come: a worker that nobody ends would be a failure.
+pub(crate) fn wait() -> ! {
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+/// Sends itself a signal, twice: Rust's handler of a stack that overflowed lets the first one pass, for it to come again.
+pub(crate) fn end_by(signal: Signal) {
+    let _ = raise(signal);
+    let _ = raise(signal);
+}
+
+pub(crate) fn encoded(message: &FromWorker) -> Vec<u8> {
+    frame::encode(message, u32::MAX).unwrap_or_default()
+}
+
+pub(crate) fn request(call: u32, request: Request) -> FromWorker {
+    FromWorker::Request { call: CallId(call), request }
+}
+
+/// A call of the fixture server.
+pub(crate) fn call(tool: &str, arguments: impl Into<Vec<u8>>) -> Request {
+    match (ServerName::new("fixture"), ToolName::new(tool)) {
+        (Ok(server), Ok(tool)) => Request::Call { server, tool, arguments: arguments.into() },
+        _ => Request::ListServers,
+    }
+}
+
+pub(crate) fn list_tools() -> Request {
+    ServerName::new("fixture").map_or(Request::ListServers, |server| Request::ListTools { server })
+}
+
+/// Numbers as they are on the wire.
+pub(crate) fn number(number: u32) -> [u8; 4] {
+    number.to_le_bytes()
+}
+
+pub(crate) fn length(length: u64) -> [u8; 8] {
+    length.to_le_bytes()
+}

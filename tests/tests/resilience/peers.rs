@@ -1,0 +1,164 @@
+//! Workers that are native and hostile: whatever they say, each execution gets one answer that makes sense, others go
+//! on beside it, and the supervisor keeps nothing of it.
+
+mod client;
+mod rows;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use lockhouse_tests::{Lockhouse, Table, ensure, equal, fixture_server};
+
+use client::Client;
+use serde_json::Value;
+
+const CONFIG: &str =
+    "[limits]\noutput_kib = 64\ncalls = 50\nparallel_calls = 8\n[pool]\nidle = 2\nrunning = 8\n";
+/// What the supervisor may grow by after its first rounds, in whole: one of the largest messages.
+const GROWTH_KIB_MAX: u64 = 8 * 1024;
+/// What it may hold at the worst moment: for each of eight running workers a message as it is and as it is read, its
+/// replies, and the lines of an upstream server.
+const PEAK_KIB_MAX: u64 = 8 * 64 * 1024;
+/// What is said of a worker that could not be made: as much as of any error, and what leads up to it.
+const MESSAGE_BYTES_MAX: usize = 4_100;
+/// Rounds of all behaviours, after those that warm it up.
+const ROUNDS: usize = 20;
+const ROUNDS_QUICK: usize = 3;
+const WARM_UP_ROUNDS: usize = 2;
+
+fn hostile_peer() -> PathBuf {
+    fixture_server().with_file_name("hostile-peer")
+}
+
+fn with_peer(program: &std::path::Path) -> Lockhouse {
+    Lockhouse::with_fixture().config(&format!("{CONFIG}[javascript]\nworker = {program:?}\n"))
+}
+
+/// A line of the supervisor's status: `VmRSS` is its resident memory, `VmHWM` the most that it ever was.
+fn memory_kib(pid: u32, line: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the supervisor lives");
+    let line =
+        status.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(':')).expect("the line");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn every_behaviour_has_a_row() {
+    let listed = Command::new(hostile_peer()).arg("--list").output().expect("a list");
+    let mut listed: Vec<String> =
+        String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect();
+    let mut rows: Vec<&str> = rows::all().iter().map(|row| row.behaviour).collect();
+    listed.sort_unstable();
+    rows.sort_unstable();
+    assert_eq!(listed, rows);
+}
+
+#[test]
+fn whatever_a_worker_does_it_gets_one_answer_and_others_go_on() {
+    let lockhouse = with_peer(&hostile_peer());
+    let mut client = Client::connect(lockhouse.command(&["serve"]));
+    let mut table = Table::new("a hostile worker, and one beside it that works");
+    for row in rows::all() {
+        let beside = client.start("typescript", "well for a while", None);
+        let hostile = client.start("typescript", row.behaviour, row.timeout_s);
+        let answers = client.wait_for(&[beside, hostile]);
+        let (value, error) = (&answers[&beside]["value"], &answers[&beside]["error"]);
+        let unharmed = ensure(value == 20, format!("the one beside it: {value} {error}"));
+        table.row(row.behaviour, row.check(&answers[&hostile]).and(unharmed));
+    }
+    let python = client.run("python", "1 + 1");
+    table.row("python afterwards", equal(&python["value"], &2.into()));
+    let (stderr, not_one) = client.close();
+    table.row("each request has exactly one answer", equal(not_one, vec![]));
+    table.row("nothing panicked", ensure(!stderr.contains("panicked"), &stderr));
+    let records = lockhouse.audit();
+    let of = |event: &str| -> Vec<_> {
+        let named = |record: &Value| (record["execution"].to_string(), record["call"].to_string());
+        records.iter().filter(|record| record["event"] == event).map(named).collect()
+    };
+    let (calls, outcomes) = (of("call"), of("outcome"));
+    let without = calls.iter().filter(|call| outcomes.iter().filter(|outcome| outcome == call).count() != 1);
+    table.row(
+        "each call has one outcome in the log",
+        equal((calls.len() > 1_000, without.count()), (true, 0)),
+    );
+    let late = records.iter().any(|record| record["tool"] == "count");
+    table.row("what is asked after the end is not done", equal(late, false));
+    table.finish();
+}
+
+#[test]
+fn rounds_of_all_at_once_leave_nothing_behind() {
+    let full = std::env::var("LOCKHOUSE_TESTS").is_ok_and(|form| form == "full");
+    let rounds = WARM_UP_ROUNDS + if full { ROUNDS } else { ROUNDS_QUICK };
+    let lockhouse = with_peer(&hostile_peer());
+    let mut client = Client::connect(lockhouse.command(&["serve"]));
+    let rows = rows::all();
+    let mut table = Table::new("rounds of every behaviour at once");
+    let mut sizes = Vec::new();
+    for round in 1..=rounds {
+        let ids: Vec<usize> =
+            rows.iter().map(|row| client.start("typescript", row.behaviour, row.timeout_s)).collect();
+        let answers = client.wait_for(&ids);
+        for (row, id) in rows.iter().zip(&ids) {
+            if let Err(found) = row.check(&answers[id]) {
+                table.row(format!("{}, round {round}", row.behaviour), Err(found));
+            }
+        }
+        sizes.push(memory_kib(client.pid(), "VmRSS"));
+    }
+    let most = memory_kib(client.pid(), "VmHWM");
+    println!("resident after each round, KiB: {sizes:?}; {most} at most");
+    // The allocator gives memory back now and then: what is kept shows in the least of several rounds.
+    let least = |sizes: &[u64]| sizes.iter().copied().min().unwrap_or(0);
+    let (first, later) = sizes.split_at(WARM_UP_ROUNDS);
+    let grown = least(&later[later.len() - ROUNDS_QUICK..]).saturating_sub(least(first));
+    table.row(format!("{rounds} rounds grow it by {grown} KiB"), ensure(grown <= GROWTH_KIB_MAX, &sizes));
+    table.row("it never holds more than is agreed", ensure(most <= PEAK_KIB_MAX, most));
+    table.row("control: it took in a large message", ensure(most > sizes[0] + 8 * 1024, (most, &sizes)));
+    let python = client.run("python", "1 + 1");
+    table.row("python afterwards", equal(&python["value"], &2.into()));
+    let (stderr, not_one) = client.close();
+    table.row("each request has exactly one answer", equal(not_one, vec![]));
+    table.row("nothing panicked", ensure(!stderr.contains("panicked"), &stderr));
+    table.finish();
+}
+
+/// What peers do before they have code, by the name under which they are started, and what the one who waits is told.
+const EARLY: [(&str, &str); 11] = [
+    ("refuses-to-start", "refuses to start"),
+    ("ends-in-the-zygote", "exit status: 9"),
+    ("has-a-long-name", "ended before it was ready"),
+    ("prints-early", "it sent Output while sealing itself"),
+    ("asks-early", "it sent Request while sealing itself"),
+    ("is-done-early", "it sent Done while sealing itself"),
+    ("is-ready-twice", "it sent Ready while running"),
+    ("refuses-with-megabytes", "no"),
+    ("sends-garbage-early", "exceeds the limit"),
+    ("exits-early", "it ended with status 3"),
+    ("crashes-early", "ended by signal 11"),
+];
+
+#[test]
+fn a_worker_that_misbehaves_before_it_has_code_is_told_and_python_goes_on() {
+    let mut table = Table::new("hostile before it has code");
+    for (name, words) in EARLY {
+        let lockhouse = Lockhouse::new();
+        let program = lockhouse.path(name);
+        std::os::unix::fs::symlink(hostile_peer(), &program).expect("a name for it");
+        let lockhouse = lockhouse.config(&format!("{CONFIG}[javascript]\nworker = {program:?}\n"));
+        let mut client = Client::connect(lockhouse.command(&["serve"]));
+        for _ in 0..2 {
+            let answer = client.run("typescript", "well");
+            let message = answer["error"]["message"].as_str().unwrap_or_default();
+            let told = message.contains(words) && message.len() <= MESSAGE_BYTES_MAX;
+            let not_run = answer["status"] != "ok" && answer["value"].is_null();
+            table.row(name, ensure(told && not_run, &answer));
+        }
+        let python = client.run("python", "1 + 1");
+        let (stderr, not_one) = client.close();
+        let goes_on = python["value"] == 2 && not_one.is_empty() && !stderr.contains("panicked");
+        table.row(format!("{name}, and then python"), ensure(goes_on, (&python, &not_one, &stderr)));
+    }
+    table.finish();
+}
