@@ -63,6 +63,7 @@ enum Command {
 pub(crate) fn main() -> ExitCode {
     let Arguments { command, files } = Arguments::parse();
     log_to_stderr(matches!(command, Command::Serve));
+    give_memory_back();
     if let Err(error) = harden() {
         return complain(&error, UNAVAILABLE);
     }
@@ -93,6 +94,17 @@ fn harden() -> Result<(), std::io::Error> {
     nix::sys::prctl::set_dumpable(false)?;
     nix::sys::prctl::set_child_subreaper(true)?;
     rlimit::Resource::CORE.set(0, 0)
+}
+
+/// Bytes from which a block is a mapping of its own.
+const MAPPED_FROM_BYTES: i32 = 256 * 1024;
+
+/// A message of megabytes is a mapping of its own, and goes back to the system when it is freed. By default glibc raises that
+/// threshold to the largest such block that it has seen, and hostile workers could make this process keep what they sent.
+#[allow(unsafe_code)] // A tunable of the allocator.
+fn give_memory_back() {
+    // SAFETY: sets a number, while there is one thread.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM_BYTES) };
 }
 
 fn log_to_stderr(serving: bool) {
