@@ -243,6 +243,12 @@ impl Keeper {
                 (self.forks, self.forking, self.crashed) = (0, 0, false);
                 self.started = Instant::now();
             }
+            // One that works stays in its place, and is renewed when it is worn the next time.
+            Event::ZygoteStarted(Err(error), _) if self.zygote.is_some() => {
+                tracing::warn!("a new zygote could not be started, the old one goes on: {error}");
+                (self.starting, self.crashed, self.forks) = (false, false, 0);
+                self.started = Instant::now();
+            }
             Event::ZygoteStarted(Err(error), _) => {
                 self.starting = false;
                 // What it says of the host will not change by asking again.
