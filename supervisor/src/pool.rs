@@ -108,11 +108,14 @@ enum Event {
     ZygoteGone(PoolError, u32),
 }
 
+/// What became of starting a zygote.
+pub(crate) type Start = Result<Prepared, Arc<PoolError>>;
+
 /// A handle to the pool's task.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     events: mpsc::UnboundedSender<Event>,
-    prepared: watch::Receiver<Option<Prepared>>,
+    prepared: watch::Receiver<Option<Start>>,
 }
 
 /// An exclusive hold on a worker, which ends with it.
@@ -148,9 +151,19 @@ impl Pool {
         answer.await.map_err(|_| PoolError::Closed)?
     }
 
-    /// What the zygote said of itself, once it has.
-    pub(crate) fn prepared(&self) -> Option<Prepared> {
-        self.prepared.borrow().clone()
+    /// What the zygote says of this host, or why there is none. Waits for the first one.
+    pub(crate) async fn prepared(&self) -> Start {
+        let mut prepared = self.prepared.clone();
+        match prepared.wait_for(Option::is_some).await {
+            Ok(start) => start.clone().unwrap_or_else(|| Err(Arc::new(PoolError::Closed))),
+            Err(_) => Err(Arc::new(PoolError::Closed)),
+        }
+    }
+
+    /// Protections that this host does not give, as far as is known.
+    pub(crate) fn reduced(&self) -> Vec<String> {
+        let prepared = self.prepared.borrow();
+        prepared.iter().flatten().flat_map(|prepared| prepared.reduced.clone()).collect()
     }
 }
 
@@ -158,7 +171,7 @@ impl Pool {
 struct Keeper {
     settings: PoolSettings,
     events: mpsc::UnboundedSender<Event>,
-    prepared: watch::Sender<Option<Prepared>>,
+    prepared: watch::Sender<Option<Start>>,
     zygote: Option<ZygoteHandle>,
     /// Tells the current zygote from those that retire or are dead. `NOBODY` while there is none.
     generation: u32,
@@ -182,7 +195,7 @@ impl Keeper {
     fn new(
         settings: PoolSettings,
         events: mpsc::UnboundedSender<Event>,
-        prepared: watch::Sender<Option<Prepared>>,
+        prepared: watch::Sender<Option<Start>>,
     ) -> Self {
         Self {
             settings,
@@ -237,7 +250,7 @@ impl Keeper {
             Event::Released => self.running -= 1,
             Event::ZygoteStarted(Ok((zygote, prepared)), generation) => {
                 self.starting = false;
-                self.prepared.send_replace(Some(prepared));
+                self.prepared.send_replace(Some(Ok(prepared)));
                 self.zygote = Some(zygote);
                 self.generation = generation;
                 (self.forks, self.forking, self.crashed) = (0, 0, false);
@@ -253,7 +266,8 @@ impl Keeper {
                 self.starting = false;
                 // What it says of the host will not change by asking again.
                 self.failures = FAILURES_MAX;
-                self.fail(error);
+                self.fail(&error);
+                self.prepared.send_replace(Some(Err(Arc::new(error))));
             }
             Event::Admitted(admitted, generation) => {
                 let is_current = generation == self.generation;
@@ -306,17 +320,14 @@ impl Keeper {
         self.failures += 1;
         tracing::warn!("{error}");
         if self.failures >= FAILURES_MAX {
-            self.fail(error);
+            self.fail(&error);
         }
     }
 
     /// Tells everyone who waits.
-    fn fail(&mut self, error: PoolError) {
-        let reason = error.to_string();
-        let mut first = Some(error);
+    fn fail(&mut self, error: &PoolError) {
         for waiting in self.waiting.drain(..) {
-            let error = first.take().unwrap_or_else(|| PoolError::Refused(reason.clone()));
-            let _ = waiting.send(Err(error));
+            let _ = waiting.send(Err(PoolError::Refused(error.to_string())));
         }
     }
 
