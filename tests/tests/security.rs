@@ -75,32 +75,42 @@ fn binary_source(binary: &str) -> Option<(PathBuf, PathBuf)> {
     places.into_iter().find_map(source)
 }
 
-/// A test as `cargo nextest list` names it: `BINARY MODULE::NAME`.
+/// A test as `cargo nextest list` names it: `BINARY MODULE::NAME`. Modules are files, or stand at the end of one.
 fn test_exists(citation: &str) -> Result<(), String> {
     let (binary, path) = citation.split_once(' ').ok_or("no test and no file")?;
-    let (mut source, mut folder) = binary_source(binary).ok_or("no such test binary")?;
+    let (source, mut folder) = binary_source(binary).ok_or("no such test binary")?;
     let mut modules: Vec<&str> = path.split("::").collect();
     let name = modules.pop().ok_or("no name")?;
+    let (mut text, mut inner) = halves(&source);
     for module in modules {
         let file = folder.join(format!("{module}.rs"));
         folder.push(module);
         if file.is_file() {
-            source = file;
-        } else if !std::fs::read_to_string(&source).unwrap().contains(&format!("mod {module} {{")) {
+            (text, inner) = halves(&file);
+        } else if inner.starts_with(&format!("mod {module} {{")) {
+            (text, inner) = (inner, String::new());
+        } else {
             return Err(format!("no module {module}"));
         }
     }
-    let text = std::fs::read_to_string(&source).unwrap();
     let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
     let is_it = |line: &&str| {
         let line = line.trim_start_matches("async ").strip_prefix("fn ");
         line.and_then(|line| line.strip_prefix(name)).is_some_and(|line| line.starts_with('('))
     };
-    let at =
-        lines.iter().position(is_it).ok_or_else(|| format!("no such function in {}", source.display()))?;
-    let above = lines[..at].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("///"));
+    let at = lines.iter().position(is_it).ok_or("no such function")?;
+    let mut above =
+        lines[..at].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("///"));
     let is_test = |line: &&str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
-    if above.into_iter().any(is_test) { Ok(()) } else { Err("it is no test".into()) }
+    if above.any(is_test) { Ok(()) } else { Err("it is no test".into()) }
+}
+
+/// A source up to its module of tests, and that module.
+fn halves(source: &Path) -> (String, String) {
+    let text = std::fs::read_to_string(source).unwrap();
+    let at = text.find("\nmod tests {").map_or(text.len(), |at| at + 1);
+    let (outer, inner) = text.split_at(at);
+    (outer.to_owned(), inner.to_owned())
 }
 
 fn exists(citation: &str) -> Result<(), String> {
