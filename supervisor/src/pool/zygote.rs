@@ -155,7 +155,12 @@ impl Zygote {
                 }
             }
             Ok(Some((FromZygote::Refused { reason }, _))) => Err(PoolError::Refused(bounded(&reason))),
-            _ => {
+            // Of another version, most likely. It is ended as this is dropped.
+            Ok(Some(_)) => Err(PoolError::zygote("it does not speak this version's protocol")),
+            Err(error) => {
+                Err(PoolError::zygote(format!("it does not speak this version's protocol: {error}")))
+            }
+            Ok(None) => {
                 let status = self.child.wait().await.map(|status| status.to_string()).unwrap_or_default();
                 let program = command.program.display();
                 Err(PoolError::zygote(format!(
