@@ -20,7 +20,9 @@ try {
   promise.then();
 } catch {}
 try {
-  globalThis.fetch('data:,x').then.call(promise, () => {});
+  const fetched = globalThis.fetch('data:,x');
+  fetched.catch(() => {});
+  fetched.then.call(promise, () => {});
 } catch {}
 let process_;
 try {
