@@ -3,4 +3,4 @@
 // control: none: a way into this library only
 // limits: memory_mib = 64, timeout_seconds = 60
 const kept = [];
-for (;;) kept.push(searchTools('a'));
+for (;;) kept.push(searchTools('a'), new Uint8Array(2000));
