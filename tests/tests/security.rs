@@ -1,0 +1,276 @@
+//! SECURITY.md against the code: each test and file that it cites exists, and its lists and numbers are those of the data.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use lockhouse_tests::{Attack, Table, ensure, equal, native_attacks};
+use lockhouse_worker::sandbox::Layer;
+use serde_json::Value;
+
+/// Where test binaries lie. `lockhouse` is the product's own, with the tests inside its modules.
+const PACKAGES: [&str; 4] = ["tests", "worker", "protocol", "policies"];
+const PRODUCT: &str = "lockhouse";
+/// Folders that a path in the text begins with.
+const FOLDERS: [&str; 7] =
+    ["worker/", "supervisor/", "protocol/", "policies/", "tests/", "docs/", "packaging/"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// A row's cells.
+type Row = Vec<String>;
+
+/// The tables below a heading, each without its head.
+fn tables(document: &str, heading: &str) -> Vec<Vec<Row>> {
+    let title = format!("## {heading}");
+    let lines = document.lines().skip_while(|line| *line != title).skip(1);
+    let section: Vec<&str> = lines.take_while(|line| !line.starts_with("## ")).collect();
+    let tables = section.split(|line| !line.starts_with('|')).filter(|lines| !lines.is_empty());
+    let cells = |line: &&str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    let found: Vec<Vec<Row>> = tables.map(|lines| lines.iter().skip(2).map(cells).collect()).collect();
+    assert!(!found.is_empty(), "no table below {title:?}");
+    found
+}
+
+/// What stands between backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Whether a name fits a pattern in which `*` stands for anything.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, rest)) => name
+            .strip_prefix(start)
+            .is_some_and(|name| name.char_indices().any(|(at, _)| fits(rest, &name[at..]))),
+    }
+}
+
+/// A file of the tests, or a pattern that fits some.
+fn file_exists(pattern: &str) -> Result<(), String> {
+    let (folder, pattern) = pattern.rsplit_once('/').ok_or("no path")?;
+    let entries = std::fs::read_dir(root().join("tests").join(folder)).map_err(|error| error.to_string())?;
+    let mut names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    if names.any(|name| fits(pattern, &name)) { Ok(()) } else { Err("no such file".into()) }
+}
+
+/// The source that a test binary begins with, and the folder of its modules.
+fn binary_source(binary: &str) -> Option<(PathBuf, PathBuf)> {
+    if binary == PRODUCT {
+        return Some((root().join("supervisor/src/main.rs"), root().join("supervisor/src")));
+    }
+    let places = PACKAGES.map(|package| root().join(package).join("tests"));
+    let source = |tests: PathBuf| {
+        let (file, folder) = (tests.join(format!("{binary}.rs")), tests.join(binary));
+        let main = folder.join("main.rs");
+        [(file, tests), (main, folder)].into_iter().find(|(source, _)| source.is_file())
+    };
+    places.into_iter().find_map(source)
+}
+
+/// A test as `cargo nextest list` names it: `BINARY MODULE::NAME`.
+fn test_exists(citation: &str) -> Result<(), String> {
+    let (binary, path) = citation.split_once(' ').ok_or("no test and no file")?;
+    let (mut source, mut folder) = binary_source(binary).ok_or("no such test binary")?;
+    let mut modules: Vec<&str> = path.split("::").collect();
+    let name = modules.pop().ok_or("no name")?;
+    for module in modules {
+        let file = folder.join(format!("{module}.rs"));
+        folder.push(module);
+        if file.is_file() {
+            source = file;
+        } else if !std::fs::read_to_string(&source).unwrap().contains(&format!("mod {module} {{")) {
+            return Err(format!("no module {module}"));
+        }
+    }
+    let text = std::fs::read_to_string(&source).unwrap();
+    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let is_it = |line: &&str| {
+        let line = line.trim_start_matches("async ").strip_prefix("fn ");
+        line.and_then(|line| line.strip_prefix(name)).is_some_and(|line| line.starts_with('('))
+    };
+    let at =
+        lines.iter().position(is_it).ok_or_else(|| format!("no such function in {}", source.display()))?;
+    let above = lines[..at].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("///"));
+    let is_test = |line: &&str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+    if above.into_iter().any(is_test) { Ok(()) } else { Err("it is no test".into()) }
+}
+
+fn exists(citation: &str) -> Result<(), String> {
+    if citation.starts_with("hostile/") { file_exists(citation) } else { test_exists(citation) }
+}
+
+/// The rules of one filter on this architecture, or of all architectures alike.
+fn rules(filter: &str, architecture: Option<&str>) -> Vec<Value> {
+    let json = |name: &str| -> Value {
+        serde_json::from_str(&read(&format!("worker/seccomp/{name}.json"))).unwrap()
+    };
+    let mut rules = json("common")[filter]["filter"].as_array().unwrap().clone();
+    if let Some(architecture) = architecture {
+        rules.extend(json(architecture)[filter].as_array().into_iter().flatten().cloned());
+    }
+    rules
+}
+
+fn names(rules: &[Value]) -> BTreeSet<String> {
+    rules.iter().map(|rule| rule["syscall"].as_str().unwrap().to_owned()).collect()
+}
+
+fn says(document: &str, words: &str) -> Result<(), String> {
+    ensure(document.contains(words), format!("the text does not say {words:?}"))
+}
+
+#[test]
+fn each_property_is_tested_by_what_exists() {
+    let mut table = Table::new("what SECURITY.md cites");
+    for row in tables(&read("SECURITY.md"), "Properties").remove(0) {
+        let [property, _, tests] = &row[..] else { panic!("three cells: {row:?}") };
+        let faults: Vec<String> = quoted(tests)
+            .filter_map(|citation| exists(citation).err().map(|fault| format!("{citation}: {fault}")))
+            .collect();
+        let cites = quoted(tests).next().is_some();
+        table.row(property, ensure(cites && faults.is_empty(), faults));
+    }
+    table.finish();
+}
+
+#[test]
+fn what_does_not_exist_is_found_missing() {
+    let mut table = Table::new("citations of what is not there");
+    for wrong in [
+        "sandbox ablation::no_such_test",
+        "sandbox nowhere::each_attack_is_held_by_exactly_the_layers_that_it_names",
+        "elsewhere ablation::each_attack_is_held_by_exactly_the_layers_that_it_names",
+        "sandbox ablation::check",
+        "sandbox ablation::each_attack",
+        "lockhouse pool::seal::every_field_that_differs_is_refused",
+        "hostile/native/no_such_attack.c",
+        "hostile/native/no_such*.c",
+        "hostile/elsewhere/read_file.c",
+        "each_attack_is_held_by_exactly_the_layers_that_it_names",
+    ] {
+        table.row(wrong, ensure(exists(wrong).is_err(), "it was found"));
+    }
+    table.finish();
+}
+
+#[test]
+fn each_path_in_the_text_exists() {
+    let document = read("SECURITY.md");
+    let mut table = Table::new("paths in SECURITY.md");
+    let paths: BTreeSet<&str> =
+        quoted(&document).filter(|text| FOLDERS.iter().any(|folder| text.starts_with(folder))).collect();
+    for path in paths {
+        table.row(path, ensure(root().join(path).exists(), "it does not exist"));
+    }
+    table.finish();
+}
+
+#[test]
+fn the_reachable_calls_are_those_of_the_filter() {
+    let document = read("SECURITY.md");
+    let (mut listed, mut bound) = (Vec::new(), BTreeSet::new());
+    for row in tables(&document, "Reachable system calls").remove(0) {
+        let [_, calls, arguments] = &row[..] else { panic!("three cells: {row:?}") };
+        listed.extend(quoted(calls).map(str::to_owned));
+        bound.extend(quoted(arguments).map(str::to_owned));
+    }
+    let (allowed, common) = (rules("allowed", Some("x86_64")), rules("allowed", None));
+    let with_arguments: Vec<Value> = allowed.iter().filter(|rule| !rule["args"].is_null()).cloned().collect();
+    let mut table = Table::new("reachable system calls");
+    table.row("each one once", equal(listed.iter().collect::<BTreeSet<_>>().len(), listed.len()));
+    table.row("the calls", equal(listed.into_iter().collect(), names(&allowed)));
+    table.row("those whose arguments are checked", equal(bound, names(&with_arguments)));
+    let counted = format!(
+        "{} system calls on x86-64 ({} of them also on aarch64",
+        names(&allowed).len(),
+        names(&common).len()
+    );
+    table.row("their number", says(&document, &counted));
+    let attacks = names(&rules("attacks", Some("x86_64"))).len();
+    table.row("fatal calls", says(&document, &format!("{attacks} calls that only an attack makes")));
+    table.finish();
+}
+
+/// Title, need and second layer of a protection, as the supervisor has them.
+fn described(protection: &str) -> [String; 3] {
+    let source = read("supervisor/src/protections.rs");
+    let (_, row) = source.split_once(&format!("Protection::{protection} => ")).expect("a row");
+    let mut texts = row.split('"').skip(1);
+    let title = texts.next().expect("a title");
+    let needed = if texts.next().expect("a need").contains("true") { "any code" } else { "full" };
+    [title, needed, texts.next().expect("a second layer")].map(str::to_owned)
+}
+
+#[test]
+fn each_protection_is_a_layer_as_the_doctor_names_it() {
+    let source = read("protocol/src/finding.rs");
+    let (_, variants) = source.split_once("pub enum Protection {").expect("the enum");
+    let (variants, _) = variants.split_once('}').expect("its end");
+    let variants = variants.lines().filter_map(|line| line.trim().strip_suffix(','));
+    let protections: Vec<&str> = variants.filter(|line| !line.starts_with("//")).collect();
+    let rows = tables(&read("SECURITY.md"), "Layers").remove(0);
+    let mut table = Table::new("protections");
+    table.row("each row is a protection", equal(rows.len(), protections.len()));
+    for protection in protections {
+        let [title, needed, second_layer] = described(protection);
+        let row = rows.iter().find(|row| row[1] == title);
+        let found = row.map(|row| [row[2].clone(), row[4].clone()]);
+        table.row(protection, equal(found, Some([needed, second_layer])));
+    }
+    table.finish();
+}
+
+#[test]
+fn attacks_are_counted_as_they_are() {
+    let document = read("SECURITY.md");
+    let native = native_attacks();
+    let mut table = Table::new("attacks");
+    table.row("native", says(&document, &format!("{} native attacks", native.len())));
+    for (language, title) in [("python", "Python"), ("typescript", "TypeScript")] {
+        let count = Attack::all(language).len();
+        table.row(language, says(&document, &format!("| {count} attacks in {title} |")));
+    }
+    let [held, kinds] = &tables(&document, "What rests on one layer")[..] else { panic!("two tables") };
+    let alone = |layer: Layer| native.iter().filter(move |attack| attack.layers == [vec![layer]]);
+    let count = |held_by: &str| match held_by {
+        "two layers or more, each alone" => native.iter().filter(|attack| attack.layers.len() > 1).count(),
+        "none, without a control group" => native.iter().filter(|attack| attack.layers.is_empty()).count(),
+        other => {
+            let layer = Layer::ALL.into_iter().find(|layer| other == format!("{} alone", layer.name()));
+            alone(layer.expect("a layer")).count()
+        }
+    };
+    for row in held {
+        table.row(&row[0], equal(row[1].parse(), Ok(count(&row[0]))));
+    }
+    let summed: usize = held.iter().map(|row| row[1].parse::<usize>().unwrap()).sum();
+    table.row("each attack is counted", equal(summed, native.len()));
+    let seccomp: BTreeSet<&str> = alone(Layer::Seccomp).map(|attack| attack.name.as_str()).collect();
+    table.row(
+        "seccomp alone, again",
+        says(&document, &format!("would let {} of them through", seccomp.len())),
+    );
+    let listed: Vec<&str> = kinds.iter().flat_map(|row| quoted(&row[2])).collect();
+    table.row("each of these is of one kind", equal(listed.len(), seccomp.len()));
+    table.row("the kinds have them all", equal(listed.into_iter().collect(), seccomp));
+    table.finish();
+}
+
+/// The last one: figures come from a run on a machine that does nothing else.
+#[test]
+fn the_figures_are_filled_in() {
+    let mut table = Table::new("figures");
+    for row in tables(&read("SECURITY.md"), "Figures").remove(0) {
+        let is_open = row.iter().any(|cell| cell.is_empty() || cell.contains("TBD"));
+        table.row(&row[0], ensure(!is_open, &row));
+    }
+    table.finish();
+}
