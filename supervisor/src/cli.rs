@@ -89,11 +89,27 @@ pub(crate) fn main() -> ExitCode {
     })
 }
 
+/// Open files of the supervisor, where the host permits so many.
+const DESCRIPTORS: u64 = 16 * 1024;
+
 /// The supervisor holds every connection: nobody may read its memory, from a core file or through ptrace.
 fn harden() -> Result<(), std::io::Error> {
     nix::sys::prctl::set_dumpable(false)?;
     nix::sys::prctl::set_child_subreaper(true)?;
-    rlimit::Resource::CORE.set(0, 0)
+    rlimit::Resource::CORE.set(0, 0)?;
+    // A few descriptors for each worker: the usual 1,024 are too few for many at one time.
+    let (soft, hard) = rlimit::Resource::NOFILE.get()?;
+    rlimit::Resource::NOFILE.set(soft.max(DESCRIPTORS).min(hard), hard)?;
+    // A log that reached RLIMIT_FSIZE is an error to tell, not a death.
+    ignore_file_size_signal()
+}
+
+#[allow(unsafe_code)] // Signal dispositions.
+fn ignore_file_size_signal() -> Result<(), std::io::Error> {
+    use nix::sys::signal::{SigHandler, Signal, signal};
+    // SAFETY: ignoring a signal installs no code.
+    unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }?;
+    Ok(())
 }
 
 /// Bytes from which a block is a mapping of its own.

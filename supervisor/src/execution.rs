@@ -32,7 +32,7 @@ const OUT_BYTES_MAX: usize = 1024 * 1024;
 /// How long the zygote may take to reap a worker that was ended.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a worker that closed its channel may take to end by itself.
-const LEAVE_TIMEOUT: Duration = Duration::from_millis(100);
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The clocks and limits of one execution.
 #[derive(Clone, Copy, Debug)]
@@ -261,11 +261,17 @@ impl Run<'_> {
     /// The channel closed without a last word: what the kernel says of the end.
     async fn died(&mut self) -> Ending {
         let worker = &mut self.lease.worker;
-        let Ok(exit) = tokio::time::timeout(LEAVE_TIMEOUT, &mut worker.exit).await else {
-            worker.process.signal(Signal::SIGKILL);
-            // Waited for, so that its end is not taken for someone else's doing.
-            let _ = tokio::time::timeout(REAP_TIMEOUT, &mut worker.exit).await;
-            return Ending::Broken("it closed its channel and went on".into());
+        let exit = match tokio::time::timeout(LEAVE_TIMEOUT, &mut worker.exit).await {
+            Ok(exit) => exit,
+            Err(_) => {
+                worker.process.signal(Signal::SIGKILL);
+                // How it ended tells whether it had gone on: one that ended by itself was not killed.
+                let killed = Exit::Signal(Signal::SIGKILL as i32);
+                match tokio::time::timeout(REAP_TIMEOUT, &mut worker.exit).await {
+                    Ok(Ok(death)) if death.exit != killed => Ok(death),
+                    _ => return Ending::Broken("it closed its channel and went on".into()),
+                }
+            }
         };
         self.death = exit.ok();
         match self.death {

@@ -179,7 +179,7 @@ struct Keeper {
     last_generation: u32,
     starting: bool,
     started: Instant,
-    /// A worker of this zygote crashed: what it learned of the address layout shall be worth nothing.
+    /// A worker of this zygote crashed: what it learned of the address layout is worth nothing once there is a successor.
     crashed: bool,
     forks: u32,
     forking: usize,
@@ -276,10 +276,6 @@ impl Keeper {
                     Ok(worker) => {
                         self.failures = 0;
                         self.idle.push_back((generation, worker));
-                        // One of a retired zygote makes room.
-                        if self.idle.len() > self.settings.idle && self.waiting.is_empty() {
-                            self.idle.pop_front();
-                        }
                     }
                     Err(error) if is_current => self.failed(error),
                     // The end of its zygote has been counted.
@@ -310,9 +306,8 @@ impl Keeper {
 
     /// Whether it is time for a zygote with other randomness and another address layout.
     fn is_worn(&self) -> bool {
-        self.crashed
-            || self.forks >= self.settings.recycle_after
-            || self.has_served() && self.started.elapsed() >= self.settings.recycle_age
+        let is_old = self.started.elapsed() >= self.settings.recycle_age;
+        self.crashed || self.has_served() && (self.forks >= self.settings.recycle_after || is_old)
     }
 
     /// Something went wrong that may go right the next time.
@@ -344,6 +339,12 @@ impl Keeper {
             self.running += 1;
             // A lease that nobody takes any more gives its place back as it is dropped.
             let _ = waiting.send(Ok(Lease { worker, _place: Place(self.events.clone()) }));
+        }
+        // Those of a retired zygote make room, and with the last of them it ends.
+        while self.idle.len() > self.settings.idle
+            && self.idle.front().is_some_and(|(generation, _)| *generation != self.generation)
+        {
+            self.idle.pop_front();
         }
         if self.failures >= FAILURES_MAX {
             return;

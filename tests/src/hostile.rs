@@ -9,7 +9,7 @@
 //!   something was missing; `outside as root` if only root succeeds there; `none: REASON` if it cannot be tried.
 //! - `preload` (optional): modules that the administrator has loaded, separated by spaces.
 //! - `limits` (optional): keys of `[limits]` with their values, separated by commas. A program that states another
-//!   limit than its time runs alone, since it uses that up.
+//!   limit than its time runs alone, or beside few, since it uses that up.
 
 use std::path::{Path, PathBuf};
 

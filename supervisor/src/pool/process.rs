@@ -39,6 +39,12 @@ impl WorkerProcess {
         poll(&mut ended, PollTimeout::ZERO) == Ok(0)
     }
 
+    /// Its number in `/proc`, as the kernel gives it for the descriptor: another one in a `/proc` of other processes.
+    pub(super) fn number_in_proc(&self) -> Option<i32> {
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", self.pidfd.as_raw_fd())).ok()?;
+        info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
+    }
+
     /// A file of its `/proc` directory.
     pub(super) fn proc_file(&self, name: &str) -> std::io::Result<String> {
         std::fs::read_to_string(format!("/proc/{}/{name}", self.pid))

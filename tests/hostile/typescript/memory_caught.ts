@@ -1,7 +1,7 @@
 // attack: all memory, and what says so is caught, for ever
 // outcome: limit|timeout did not end within
 // control: none: nothing would end it outside
-// limits: memory_mib = 64, timeout_seconds = 2
+// limits: memory_mib = 64, timeout_seconds = 1
 const held = [];
 for (;;) {
   try {

@@ -1,0 +1,5 @@
+// attack: more tool calls at once than may wait for their turn
+// outcome: error too many calls wait
+// control: none: a way into this library only
+// limits: memory_mib = 512, timeout_seconds = 30
+await Promise.race(Array.from({ length: 20000 }, () => fixture.slow({ ms: 60000 })));
