@@ -23,7 +23,7 @@ const ENOSYS: u32 = 0x0005_0000 | libc::ENOSYS as u32;
 const KILL_PROCESS: u32 = 0x8000_0000;
 /// Numbers of real calls are far below.
 const NUMBERS: u32 = 2048;
-/// What SECURITY.md promises.
+/// More than this would be too many to read; SECURITY.md lists those that there are.
 const REACHABLE_MAX: usize = 60;
 
 /// `struct seccomp_data`.
