@@ -1,0 +1,284 @@
+"""What is asked of one kernel. Each answer is a line: @@|check|pass, FAIL or told|what was found."""
+
+import json
+import os
+import re
+import subprocess
+import time
+
+BINARIES = open("/etc/lockhouse-binaries").read().strip()
+GROUPS = "/sys/fs/cgroup"
+USER = 1000
+CONTROL_GROUP = "control group per worker"
+OLD_TCP, OLD_SIGNALS = "Landlock: TCP", "Landlock: signals, abstract sockets"
+NO_NAMESPACES = {"namespaces, empty root", "network namespace"}
+# What each kernel does not give; everything else must hold.
+ABSENT = {
+    "debian12": {OLD_TCP, OLD_SIGNALS, "no new executable memory"},
+    "ubuntu2404": {OLD_SIGNALS},
+    "debian13": set(),
+}
+TASKS_MAX, MEMORY_MAX = 256, (256 + 32) << 20
+# Python that uses 240 MiB, below its own limit, in small steps and for long.
+EAT = "held = []\nfor _ in range(240):\n    held.append(bytearray(1 << 20))\n    sum(range(200000))\nlen(held)"
+
+
+def boot_parameter(name):
+    return dict(word.partition("=")[::2] for word in open("/proc/cmdline").read().split()).get(name, "")
+
+
+def tell(check, verdict, found):
+    print("@@|" + "|".join(str(part).replace("\n", " ").replace("|", "/") for part in (check, verdict, found)), flush=True)
+
+
+def judge(check, good, found):
+    tell(check, "pass" if good else "FAIL", found)
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def read(path):
+    try:
+        with open(path) as file:
+            return file.read().strip()
+    except OSError as error:
+        return error.strerror
+
+
+def group(name, user, delegated=True):
+    """A control group as a service manager delegates one."""
+    path = f"{GROUPS}/{name}"
+    os.makedirs(path)
+    if user:
+        for file in ("", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"):
+            os.chown(f"{path}/{file}", user, user)
+    elif delegated:
+        os.setxattr(path, "trusted.delegate", b"1")
+    return path
+
+
+def start(arguments, user=0, within=None, **more):
+    home = f"/tmp/home-{user}"
+    os.makedirs(home, exist_ok=True)
+    os.chown(home, user, user)
+
+    def enter():
+        if within:
+            write(f"{within}/cgroup.procs", "0")
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+
+    environment = {"PATH": "/usr/bin:/bin", "HOME": home}
+    return subprocess.Popen(arguments, preexec_fn=enter, env=environment, cwd=home, stdin=subprocess.DEVNULL, text=True, **more)
+
+
+def lockhouse(*arguments, json_out=True, **how):
+    process = start([f"{BINARIES}/lockhouse", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+    out, err = process.communicate(timeout=300)
+    try:
+        return json.loads(out) if json_out else (out, err)
+    except ValueError:
+        return {"fault": f"status {process.returncode}: {out} {err}"}
+
+
+def run(code, *more, language="python", **how):
+    return lockhouse("run", "-c", code, "--language", language, "--json", *more, **how)
+
+
+def in_short(answer):
+    if "fault" in answer:
+        return answer["fault"]
+    error = answer.get("error") or {}
+    words = answer.get("value", error.get("message"))
+    return f"{answer.get('status')}: {words}"
+
+
+def native(user):
+    """Options under which the worker of TypeScript runs native attacks."""
+    path = f"/tmp/native-{user}.toml"
+    if not os.path.exists(path):
+        write(path, f'[javascript]\nworker = "{BINARIES}/native-worker"\n')
+    return ["--config", path]
+
+
+def workers(path):
+    return sorted(name for name in os.listdir(path) if name.startswith("worker-"))
+
+
+def settle(condition, seconds=15):
+    """Waits until something is so."""
+    until = time.monotonic() + seconds
+    while not (found := condition()) and time.monotonic() < until:
+        time.sleep(0.02)
+    return found
+
+
+def who(user):
+    return "user" if user else "root"
+
+
+def doctor(check, absent, **how):
+    report = lockhouse("doctor", "--json", **how)
+    if "protections" not in report:
+        return judge(check, False, report)
+    rows = {row["protection"]: row for row in report["protections"]}
+    found = {name for name, row in rows.items() if row["verdict"] != "holds"}
+    level = "reduced" if absent else "full"
+    words = "; ".join(rows[name]["found"] for name in sorted(found))
+    good = report["level"] == level and found == absent and all(engine["works"] for engine in report["engines"])
+    if good:
+        return judge(check, True, f"{level}{': ' if words else ''}{words}")
+    engines = [engine["found"] for engine in report["engines"] if not engine["works"]]
+    judge(check, False, f"{report['level']} instead of {level}; too weak: {found - absent}; too strong: {absent - found}; {words} {engines}")
+
+
+def doctors(absent):
+    for user in (0, USER):
+        doctor(f"doctor, {who(user)}, group not delegated", absent | {CONTROL_GROUP}, user=user)
+        doctor(f"doctor, {who(user)}, delegated group", absent, user=user, within=group(f"doctor-{user}", user))
+    # Another process stays in the group, so it cannot be divided: it must be left as it was.
+    shared = group("shared", 0)
+    sleeper = start(["/bin/sleep", "1000"], within=shared)
+    doctor("doctor, root, shared group", absent | {CONTROL_GROUP}, within=shared)
+    judge("a shared group is left as it was", os.listdir(shared) and not os.path.exists(f"{shared}/supervisor"), read(f"{shared}/cgroup.procs").split())
+    sleeper.kill()
+    doctor("doctor, root, group of systemd's own", absent | {CONTROL_GROUP}, within=group("own", 0, delegated=False))
+
+
+def runs():
+    for user in (0, USER):
+        path = group(f"run-{user}", user)
+        for language in ("python", "typescript"):
+            answer = run("[1, 2].length + 1" if language == "typescript" else "1 + 2", language=language, user=user, within=path)
+            path_in_use = f"{path}/supervisor"
+            judge(f"run {language}, {who(user)}", answer.get("value") == 3, in_short(answer))
+            judge(f"no worker's group is left, {language}, {who(user)}", not workers(path), workers(path))
+            # A service that starts anew is put where the last one was.
+            path, root_of_it = (path_in_use, path) if language == "python" else (path, path)
+            path = root_of_it if language == "python" else path
+            rest = read(f"{path}/cgroup.subtree_control")
+            write_off(path, user)
+            tell(f"controllers after the end, {language}, {who(user)}", "told", rest)
+
+
+def write_off(path, user):
+    """What a service manager does between two starts: the group is empty, and divides nothing."""
+    for name in workers(path) + ["supervisor"]:
+        try:
+            os.rmdir(f"{path}/{name}")
+        except OSError:
+            pass
+    write(f"{path}/cgroup.subtree_control", "-memory -pids")
+
+
+def bounds(user):
+    """What a worker's group bounds while it lives, and that the kernel's word on its end is heard."""
+    path = group(f"bounds-{user}", user)
+    process = start([f"{BINARIES}/lockhouse", "run", "-c", EAT, "--language", "python", "--json", "--timeout", "200"], user=user, within=path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    busy = lambda: next((name for name in workers(path) if int(read(f"{path}/{name}/memory.current") or 0) > 24 << 20), None)
+    name = settle(busy, 120)
+    if not name:
+        process.kill()
+        return judge(f"a worker's group, {who(user)}", False, f"none uses memory: {os.listdir(path)} {process.communicate()}")
+    worker = f"{path}/{name}"
+    values = {file: read(f"{worker}/{file}") for file in ("pids.max", "memory.max", "memory.swap.max", "memory.oom.group", "cgroup.procs")}
+    expected = {"pids.max": str(TASKS_MAX), "memory.max": str(MEMORY_MAX), "memory.oom.group": "1", "cgroup.procs": name.removeprefix("worker-")}
+    judge(f"a worker's group, {who(user)}", all(values[file] == value for file, value in expected.items()), values)
+    try:
+        write(f"{worker}/memory.max", str(48 << 20))
+        out, err = process.communicate(timeout=200)
+        answer = json.loads(out)
+    except (OSError, ValueError) as error:
+        process.kill()
+        return judge(f"killed for want of memory, {who(user)}", False, f"{error} {process.communicate()}")
+    judge(f"killed for want of memory, {who(user)}", "memory limit of 256 MiB" in in_short(answer) and answer["status"] == "limit", in_short(answer))
+    judge(f"no worker's group is left after that, {who(user)}", not workers(path), workers(path))
+    write_off(path, user)
+
+
+def bombs(user):
+    path = group(f"bombs-{user}", user)
+    native_run = lambda name, **how: run(name, *native(user), language="typescript", user=user, **how)
+    # The kernel counts tasks by user as well, in an own user namespace: root has no such bound.
+    outside = native_run("bomb_threads")
+    judge(f"300 threads without a group, {who(user)}", outside.get("value") == (-11 if user else 0), in_short(outside))
+    for attack, expected in (("bomb_threads", -11), ("bomb_memory", -12)):
+        answer = native_run(attack, within=path)
+        judge(f"{attack} in a group, {who(user)}", answer.get("value") == expected, in_short(answer))
+        write_off(path, user)
+    for code in ("held = bytearray(1 << 30)", "held = []\nwhile True: held.append(bytearray(1 << 20))"):
+        answer = run(code, user=user, within=path)
+        judge(f"Python's memory bomb, {who(user)}", answer.get("status") == "limit" and "memory limit of 256 MiB" in in_short(answer), in_short(answer))
+        write_off(path, user)
+    threads = "import threading, time\nfor _ in range(300): threading.Thread(target=time.sleep, args=(5,)).start()"
+    answer = run(threads, user=user, within=path)
+    judge(f"Python's thread bomb, {who(user)}", answer.get("status") == "error", in_short(answer))
+
+
+def leftovers(user):
+    path = group(f"left-{user}", user)
+    os.mkdir(f"{path}/worker-99999")
+    os.mkdir(f"{path}/worker-99998")
+    if user:
+        os.chown(f"{path}/worker-99999", user, user)
+    # One that is in use must stay.
+    sleeper = start(["/bin/sleep", "1000"], within=f"{path}/worker-99998")
+    answer = run("1 + 2", user=user, within=path)
+    judge(f"leftovers are removed, {who(user)}", answer.get("value") == 3 and workers(path) == ["worker-99998"], f"{in_short(answer)} {answer.get('sandbox')} {workers(path)}")
+    sleeper.kill()
+
+
+def suite(check, names, timeout=1500):
+    """Tests of the suite `sandbox`, and the rows of its tables that failed."""
+    arguments = ["/bin/sh", "-c", f"exec {BINARIES}/deps/sandbox --test-threads 1 --nocapture {' '.join(names)}"]
+    began = time.monotonic()
+    process = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, stdin=subprocess.DEVNULL)
+    lines = process.stdout.splitlines()
+    for line in lines:
+        if re.search(r"FAIL|panicked|reached: \[", line):
+            print(f"{check}: {line}", flush=True)
+    summary = next((line for line in lines if line.startswith("test result")), "no result")
+    judge(check, process.returncode == 0, f"{summary} {time.monotonic() - began:.0f} s")
+
+
+def no_namespaces(absent):
+    for name in ("user", "mnt", "net"):
+        write(f"/proc/sys/user/max_{name}_namespaces", "0") if name == "user" else None
+    doctor("no user namespaces: user", absent | {CONTROL_GROUP} | NO_NAMESPACES, user=USER)
+    doctor("no user namespaces: root needs none", absent | {CONTROL_GROUP})
+    answer = run("1 + 2", user=USER)
+    judge("no user namespaces: said with the answer", answer.get("value") == 3 and "no namespaces" in str(answer.get("sandbox")), answer.get("sandbox"))
+    write("/proc/sys/user/max_user_namespaces", "10000")
+
+
+def main():
+    kernel = boot_parameter("kernel")
+    only = boot_parameter("checks")
+    absent = ABSENT[kernel]
+    tell("kernel", "told", f"{os.uname().release}, LSMs {read('/sys/kernel/security/lsm')}")
+    write(f"{GROUPS}/cgroup.subtree_control", "+memory +pids")
+    everything = {
+        "doctors": lambda: doctors(absent),
+        "runs": runs,
+        "bounds": lambda: [bounds(user) for user in (0, USER)],
+        "bombs": lambda: [bombs(user) for user in (0, USER)],
+        "leftovers": lambda: [leftovers(user) for user in (0, USER)],
+        "namespaces": lambda: no_namespaces(absent),
+        "sweep": lambda: suite("sweep of system calls", ["sweep::"]),
+        "protections": lambda: suite("protections", ["protections::"]),
+        "ablation": lambda: suite("ablation", ["ablation::"]),
+    }
+    for name, part in everything.items():
+        if only and name not in only.split(","):
+            continue
+        try:
+            part()
+        except Exception as error:
+            tell(name, "FAIL", f"{type(error).__name__}: {error}")
+
+
+main()
