@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -76,11 +77,11 @@ def start(arguments, user=0, within=None, **more):
     return subprocess.Popen(arguments, preexec_fn=enter, env=environment, cwd=home, stdin=subprocess.DEVNULL, text=True, **more)
 
 
-def lockhouse(*arguments, json_out=True, **how):
-    process = start([f"{BINARIES}/lockhouse", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+def lockhouse(*arguments, program=f"{BINARIES}/lockhouse", **how):
+    process = start([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
     out, err = process.communicate(timeout=300)
     try:
-        return json.loads(out) if json_out else (out, err)
+        return json.loads(out)
     except ValueError:
         return {"fault": f"status {process.returncode}: {out} {err}"}
 
@@ -152,17 +153,20 @@ def doctors(absent):
 def runs():
     for user in (0, USER):
         path = group(f"run-{user}", user)
-        for language in ("python", "typescript"):
-            answer = run("[1, 2].length + 1" if language == "typescript" else "1 + 2", language=language, user=user, within=path)
-            path_in_use = f"{path}/supervisor"
+        for language, code in (("python", "1 + 2"), ("typescript", "[1, 2].length + 1")):
+            answer = run(code, language=language, user=user, within=path)
             judge(f"run {language}, {who(user)}", answer.get("value") == 3, in_short(answer))
             judge(f"no worker's group is left, {language}, {who(user)}", not workers(path), workers(path))
-            # A service that starts anew is put where the last one was.
-            path, root_of_it = (path_in_use, path) if language == "python" else (path, path)
-            path = root_of_it if language == "python" else path
-            rest = read(f"{path}/cgroup.subtree_control")
             write_off(path, user)
-            tell(f"controllers after the end, {language}, {who(user)}", "told", rest)
+        first = start([f"{BINARIES}/lockhouse", "run", "-c", EAT, "--language", "python", "--json", "--timeout", "200"], user=user, within=path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        settle(lambda: workers(path), 120)
+        second = run("1 + 2", user=user, within=f"{path}/supervisor")
+        first = json.loads(first.communicate(timeout=300)[0])
+        good = second.get("value") == 3 and first.get("value") == 240 and "control group" not in str(second.get("sandbox"))
+        judge(f"two supervisors in one group, {who(user)}", good, f"{in_short(first)}, {in_short(second)}")
+        anew = run("1 + 2", user=user, within=f"{path}/supervisor")
+        judge(f"started anew in its own place, {who(user)}", anew.get("value") == 3 and "control group" not in str(anew.get("sandbox")), in_short(anew))
+        judge(f"no worker's group is left by any, {who(user)}", not workers(path), workers(path))
 
 
 def write_off(path, user):
@@ -246,13 +250,43 @@ def suite(check, names, timeout=1500):
 
 
 def no_namespaces(absent):
-    for name in ("user", "mnt", "net"):
-        write(f"/proc/sys/user/max_{name}_namespaces", "0") if name == "user" else None
+    write("/proc/sys/user/max_user_namespaces", "0")
     doctor("no user namespaces: user", absent | {CONTROL_GROUP} | NO_NAMESPACES, user=USER)
     doctor("no user namespaces: root needs none", absent | {CONTROL_GROUP})
     answer = run("1 + 2", user=USER)
     judge("no user namespaces: said with the answer", answer.get("value") == 3 and "no namespaces" in str(answer.get("sandbox")), answer.get("sandbox"))
     write("/proc/sys/user/max_user_namespaces", "10000")
+
+
+def apparmor(absent):
+    """Ubuntu's restriction, as it is on a desktop, and the profile that lifts it for Lockhouse."""
+    switch = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
+    if not os.path.exists(switch):
+        return tell("AppArmor's restriction", "told", "this kernel has none")
+    write(switch, "1")
+    for source, target in (("lockhouse", "bin"), ("lockhouse-worker", "lib/lockhouse"), ("liblockhouse_python.so", "lib/lockhouse")):
+        os.makedirs(f"/usr/local/{target}", exist_ok=True)
+        shutil.copy2(f"{BINARIES}/{source}", f"/usr/local/{target}")
+    installed = {"program": "/usr/local/bin/lockhouse", "user": USER}
+    doctor("AppArmor's restriction, no profile at all", absent | {CONTROL_GROUP} | NO_NAMESPACES, **installed)
+    load_profile("/ubuntu/etc/apparmor.d/unprivileged_userns")
+    doctor("AppArmor's restriction, Ubuntu's profile", absent | {CONTROL_GROUP} | NO_NAMESPACES, **installed)
+    profile = "/profiles/lockhouse"
+    if not os.path.exists(profile):
+        tell("AppArmor profile", "told", "packaging has none; one of two lines instead")
+        write(profile, "abi <abi/4.0>,\nprofile lockhouse /usr/local/bin/lockhouse flags=(unconfined) {\n  userns,\n}\n")
+    load_profile(profile)
+    doctor("AppArmor's restriction, our profile", absent | {CONTROL_GROUP}, **installed)
+    write(switch, "0")
+
+
+def load_profile(profile):
+    """With Ubuntu's own parser."""
+    libraries = "/ubuntu/usr/lib/x86_64-linux-gnu"
+    parser = [f"{libraries}/ld-linux-x86-64.so.2", "--library-path", libraries, "/ubuntu/sbin/apparmor_parser"]
+    command = [*parser, "--skip-cache", "--replace", "--base", "/ubuntu/etc/apparmor.d", profile]
+    done = subprocess.run(command, capture_output=True, text=True)
+    judge(f"AppArmor takes {os.path.basename(profile)}", done.returncode == 0, f"{done.stdout} {done.stderr}")
 
 
 def main():
@@ -268,6 +302,7 @@ def main():
         "bombs": lambda: [bombs(user) for user in (0, USER)],
         "leftovers": lambda: [leftovers(user) for user in (0, USER)],
         "namespaces": lambda: no_namespaces(absent),
+        "apparmor": lambda: apparmor(absent),
         "sweep": lambda: suite("sweep of system calls", ["sweep::"]),
         "protections": lambda: suite("protections", ["protections::"]),
         "ablation": lambda: suite("ablation", ["ablation::"]),
