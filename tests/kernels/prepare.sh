@@ -93,6 +93,7 @@ for name in $(busybox --list); do
     [ "$name" = busybox ] || ln -s busybox "$guest/bin/$name"
 done
 printf 'root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/tmp:/bin/sh\n' >"$guest/etc/passwd"
+echo 'root:*:::::::' >"$guest/etc/shadow" && chmod 600 "$guest/etc/shadow"
 
 copy() {
     mkdir -p "$guest$(dirname "$1")"
