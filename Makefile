@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams test-full endurance bench fuzz lint install tools tools-for-tests clean
+.PHONY: build demo test test-quick test-upstreams test-full endurance bench bench-seal fuzz lint install tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -36,6 +36,11 @@ endurance: build
 bench: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/bench
+
+# What each layer of the seal adds to a worker's life.
+bench-seal:
+	$(CARGO) build --release --locked -p lockhouse-tests --bins
+	target/release/bench-seal
 
 # Needs a nightly compiler and `cargo install cargo-fuzz`. What is found is kept in protocol/fuzz/found.
 FUZZ_SECONDS ?= 180

@@ -1,86 +1,159 @@
 //! Compiles the system-call filter of each architecture from the data in `seccomp/`.
 //!
-//! `common.json` holds three filters, each with a reason for every rule; `ARCHITECTURE.json` adds the calls that only
-//! one architecture has. seccompiler compiles each filter by itself, since each has one action. Linked into one program, in
-//! [`ORDER`], a filter without an opinion passes the call on to the next one, and the last one refuses.
+//! `common.json` holds the filters, each with a reason for every rule; `ARCHITECTURE.json` adds the calls that only one
+//! architecture has. A call is looked up by its number in a binary search; what its arguments may be is a program that
+//! seccompiler makes for this one call. The kernel runs the search for every number when a worker installs the filter, so a
+//! search of few steps is what makes a worker cheap.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 
 use seccompiler::{BpfProgram, TargetArch, compile_from_json, sock_filter};
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
-const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
-/// Attacks kill; what is behind a pointer is denied so that libc does without; the rest is allowed or refused.
-const ORDER: [&str; 3] = ["attacks", "no_clone3", "allowed"];
+type Fallible<T> = Result<T, Box<dyn Error>>;
+
+/// Each with its number in the kernel's audit records.
+const ARCHITECTURES: [(&str, u32); 2] = [("x86_64", 0xc000_003e), ("aarch64", 0xc000_00b7)];
 
 /// From `linux/bpf_common.h` and `linux/seccomp.h`.
 const LOAD_WORD: u16 = 0x20;
 const JUMP: u16 = 0x05;
+const JUMP_IF_EQUAL: u16 = 0x15;
 const JUMP_IF_AT_LEAST: u16 = 0x35;
 const RETURN: u16 = 0x06;
 const KILL_PROCESS: u32 = 0x8000_0000;
 const ALLOW: u32 = 0x7fff_0000;
-/// Where `struct seccomp_data` holds the number of the call.
+const ERRNO: u32 = 0x0005_0000;
+/// Where `struct seccomp_data` holds the number of the call, and the architecture.
 const CALL_NUMBER: u32 = 0;
+const ARCHITECTURE: u32 = 4;
 /// The x32 calls of x86-64: an interface of its own, which nothing here speaks. No architecture has others above.
 const X32_CALLS: u32 = 0x4000_0000;
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Fallible<()> {
     println!("cargo::rerun-if-changed=seccomp");
     let out = std::env::var("OUT_DIR")?;
-    for architecture in ARCHITECTURES {
-        let program = compile(architecture)?;
+    for (architecture, audit) in ARCHITECTURES {
+        let program = compile(architecture, audit)?;
         let bytes: Vec<u8> = program.iter().flat_map(instruction_bytes).collect();
         std::fs::write(Path::new(&out).join(format!("{architecture}.bpf")), bytes)?;
     }
     Ok(())
 }
 
-fn compile(architecture: &str) -> Result<BpfProgram, Box<dyn Error>> {
-    let document = Value::Object(merge(architecture)?);
+fn compile(architecture: &str, audit: u32) -> Fallible<BpfProgram> {
     let target = TargetArch::try_from(architecture)?;
-    let mut filters = compile_from_json(document.to_string().as_bytes(), target)?;
     let mut program = vec![
+        instruction(LOAD_WORD, 0, 0, ARCHITECTURE),
+        instruction(JUMP_IF_EQUAL, 1, 0, audit),
+        instruction(RETURN, 0, 0, KILL_PROCESS),
         instruction(LOAD_WORD, 0, 0, CALL_NUMBER),
         instruction(JUMP_IF_AT_LEAST, 0, 1, X32_CALLS),
         instruction(RETURN, 0, 0, KILL_PROCESS),
     ];
-    for (index, name) in ORDER.into_iter().enumerate() {
-        let mut filter = filters.remove(name).ok_or_else(|| format!("no filter {name}"))?;
-        if index + 1 < ORDER.len() {
-            pass_on(&mut filter);
-        }
-        program.extend(filter);
-    }
-    if !filters.is_empty() {
-        return Err(format!("filters that nobody links: {:?}", filters.keys()).into());
-    }
+    let filters = merge(architecture)?;
+    let refused = instruction(RETURN, 0, 0, value_of(&filters["allowed"]["mismatch_action"])?);
+    program.extend(search(&ranges(verdicts(&filters, target)?, vec![refused])));
     Ok(program)
 }
 
-/// The common filters with the rules of one architecture.
-fn merge(architecture: &str) -> Result<Map<String, Value>, Box<dyn Error>> {
-    let read = |name: &str| -> Result<Map<String, Value>, Box<dyn Error>> {
+/// The filters with the rules of one architecture.
+fn merge(architecture: &str) -> Fallible<Value> {
+    let read = |name: &str| -> Fallible<Value> {
         Ok(serde_json::from_slice(&std::fs::read(format!("seccomp/{name}.json"))?)?)
     };
     let mut filters = read("common")?;
-    for (name, mut rules) in read(architecture)? {
-        let filter = filters.get_mut(&name).and_then(|filter| filter["filter"].as_array_mut());
+    for (name, rules) in read(architecture)?.as_object().ok_or("an object is needed")? {
+        let filter = filters.get_mut(name).and_then(|filter| filter["filter"].as_array_mut());
         let filter = filter.ok_or_else(|| format!("{architecture}.json: there is no filter {name}"))?;
-        filter.append(rules.as_array_mut().ok_or("a list of rules is needed")?);
+        filter.extend(rules.as_array().ok_or("a list of rules is needed")?.iter().cloned());
     }
     Ok(filters)
 }
 
-/// What this filter would allow is for the next one to judge.
-fn pass_on(filter: &mut BpfProgram) {
-    let length = filter.len();
-    for (index, step) in filter.iter_mut().enumerate() {
-        if step.code == RETURN && step.k == ALLOW {
-            *step = instruction(JUMP, 0, 0, (length - index - 1) as u32);
+/// What becomes of each call that the data names: steps that end with a verdict.
+fn verdicts(filters: &Value, target: TargetArch) -> Fallible<BTreeMap<u32, BpfProgram>> {
+    let mut verdicts = BTreeMap::new();
+    for filter in filters.as_object().ok_or("an object is needed")?.values() {
+        let mut by_name: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+        for rule in filter["filter"].as_array().ok_or("a list of rules is needed")? {
+            by_name.entry(rule["syscall"].as_str().ok_or("a rule without a call")?).or_default().push(rule);
+        }
+        for (name, rules) in by_name {
+            let is_checked = rules.iter().any(|rule| rule.get("args").is_some());
+            let steps = match is_checked {
+                true => one_filter(&filter["match_action"], &filter["mismatch_action"], &rules, target)?,
+                false => vec![instruction(RETURN, 0, 0, value_of(&filter["match_action"])?)],
+            };
+            if verdicts.insert(number_of(name, target)?, steps).is_some() {
+                return Err(format!("{name} is in two filters").into());
+            }
         }
     }
+    Ok(verdicts)
+}
+
+/// seccompiler's program for the rules of one call. It is complete by itself, with its own look at the architecture.
+fn one_filter(
+    matched: &Value,
+    otherwise: &Value,
+    rules: &[&Value],
+    target: TargetArch,
+) -> Fallible<BpfProgram> {
+    let filter = json!({"one": {"match_action": matched, "mismatch_action": otherwise, "filter": rules}});
+    let program = compile_from_json(filter.to_string().as_bytes(), target)?.remove("one");
+    program.ok_or_else(|| "seccompiler gave no program".into())
+}
+
+/// The number of a call, which only seccompiler's own table knows: what its program compares with second.
+fn number_of(name: &str, target: TargetArch) -> Fallible<u32> {
+    let program = one_filter(&json!("allow"), &json!("kill_process"), &[&json!({"syscall": name})], target)?;
+    let compared = program.iter().filter(|step| step.code == JUMP_IF_EQUAL).map(|step| step.k).nth(1);
+    compared.ok_or_else(|| format!("{name} has no number").into())
+}
+
+fn value_of(action: &Value) -> Fallible<u32> {
+    match (action.as_str(), action["errno"].as_u64()) {
+        (Some("allow"), _) => Ok(ALLOW),
+        (Some("kill_process"), _) => Ok(KILL_PROCESS),
+        (_, Some(errno @ 1..=4095)) => Ok(ERRNO | errno as u32),
+        _ => Err(format!("an action that is not known: {action}").into()),
+    }
+}
+
+/// Every number there is, as ranges with their first number: what the data does not name is refused.
+fn ranges(verdicts: BTreeMap<u32, BpfProgram>, refused: BpfProgram) -> Vec<(u32, BpfProgram)> {
+    let mut ranges = vec![(0, refused.clone())];
+    for (number, steps) in verdicts {
+        if ranges.last().is_some_and(|(first, _)| *first == number) {
+            ranges.pop();
+        }
+        ranges.push((number, steps));
+        ranges.push((number + 1, refused.clone()));
+    }
+    ranges
+}
+
+/// A binary search for the range of the number that is in the accumulator.
+fn search(ranges: &[(u32, BpfProgram)]) -> BpfProgram {
+    let [(_, steps)] = ranges else {
+        let (lower, upper) = ranges.split_at(ranges.len() / 2);
+        let below = search(lower);
+        let first = upper[0].0;
+        // Offsets of a comparison have eight bits, those of a jump have all.
+        let mut program = match u8::try_from(below.len()) {
+            Ok(length) => vec![instruction(JUMP_IF_AT_LEAST, length, 0, first)],
+            Err(_) => {
+                vec![instruction(JUMP_IF_AT_LEAST, 0, 1, first), instruction(JUMP, 0, 0, below.len() as u32)]
+            }
+        };
+        program.extend(below);
+        program.extend(search(upper));
+        return program;
+    };
+    steps.clone()
 }
 
 fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {

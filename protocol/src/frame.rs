@@ -28,6 +28,20 @@ fn decode_body<T: DeserializeOwned>(body: &[u8]) -> Result<(T, usize), DecodeErr
     }
 }
 
+/// Bincode shows its errors as Rust does.
+fn in_words(error: DecodeError) -> String {
+    match error {
+        DecodeError::OtherString(words) => words,
+        DecodeError::Other(words) => words.to_owned(),
+        DecodeError::UnexpectedEnd { .. } => "it ends too early".to_owned(),
+        DecodeError::LimitExceeded => "it claims to hold more than its length allows".to_owned(),
+        DecodeError::Utf8 { .. } => "a text is not valid UTF-8".to_owned(),
+        DecodeError::InvalidBooleanValue(byte) => format!("the byte {byte} is neither true nor false"),
+        DecodeError::UnexpectedVariant { found, .. } => format!("there is no variant {found}"),
+        _ => "it has another form".to_owned(),
+    }
+}
+
 /// Why bytes are not a message.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
@@ -116,7 +130,7 @@ impl FrameDecoder {
             return Err(FrameError::TooLarge { bytes: length.into(), limit: self.limit });
         }
         let Some(body) = rest.get(..length as usize) else { return Ok(None) };
-        let (message, used) = decode_body(body).map_err(|error| FrameError::Malformed(error.to_string()))?;
+        let (message, used) = decode_body(body).map_err(|error| FrameError::Malformed(in_words(error)))?;
         if used != body.len() {
             return Err(FrameError::Malformed(format!("{} bytes too many", body.len() - used)));
         }

@@ -63,6 +63,7 @@ enum Command {
 pub(crate) fn main() -> ExitCode {
     let Arguments { command, files } = Arguments::parse();
     log_to_stderr(matches!(command, Command::Serve));
+    give_memory_back();
     if let Err(error) = harden() {
         return complain(&error, UNAVAILABLE);
     }
@@ -88,11 +89,38 @@ pub(crate) fn main() -> ExitCode {
     })
 }
 
+/// Open files of the supervisor, where the host permits so many.
+const DESCRIPTORS: u64 = 16 * 1024;
+
 /// The supervisor holds every connection: nobody may read its memory, from a core file or through ptrace.
 fn harden() -> Result<(), std::io::Error> {
     nix::sys::prctl::set_dumpable(false)?;
     nix::sys::prctl::set_child_subreaper(true)?;
-    rlimit::Resource::CORE.set(0, 0)
+    rlimit::Resource::CORE.set(0, 0)?;
+    // A few descriptors for each worker: the usual 1,024 are too few for many at one time.
+    let (soft, hard) = rlimit::Resource::NOFILE.get()?;
+    rlimit::Resource::NOFILE.set(soft.max(DESCRIPTORS).min(hard), hard)?;
+    // A log that reached RLIMIT_FSIZE is an error to tell, not a death.
+    ignore_file_size_signal()
+}
+
+#[allow(unsafe_code)] // Signal dispositions.
+fn ignore_file_size_signal() -> Result<(), std::io::Error> {
+    use nix::sys::signal::{SigHandler, Signal, signal};
+    // SAFETY: ignoring a signal installs no code.
+    unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }?;
+    Ok(())
+}
+
+/// Bytes from which a block is a mapping of its own.
+const MAPPED_FROM_BYTES: i32 = 256 * 1024;
+
+/// A message of megabytes is a mapping of its own, and goes back to the system when it is freed. By default glibc raises that
+/// threshold to the largest such block that it has seen, and hostile workers could make this process keep what they sent.
+#[allow(unsafe_code)] // A tunable of the allocator.
+fn give_memory_back() {
+    // SAFETY: sets a number, while there is one thread.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM_BYTES) };
 }
 
 fn log_to_stderr(serving: bool) {

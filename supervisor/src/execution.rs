@@ -261,11 +261,19 @@ impl Run<'_> {
     /// The channel closed without a last word: what the kernel says of the end.
     async fn died(&mut self) -> Ending {
         let worker = &mut self.lease.worker;
-        let Ok(exit) = tokio::time::timeout(LEAVE_TIMEOUT, &mut worker.exit).await else {
+        let mut exit = tokio::time::timeout(LEAVE_TIMEOUT, &mut worker.exit).await;
+        if exit.is_err() && worker.process.is_alive() {
             worker.process.signal(Signal::SIGKILL);
             // Waited for, so that its end is not taken for someone else's doing.
             let _ = tokio::time::timeout(REAP_TIMEOUT, &mut worker.exit).await;
             return Ending::Broken("it closed its channel and went on".into());
+        }
+        if exit.is_err() {
+            // It has ended, and on a busy machine the news takes longer.
+            exit = tokio::time::timeout(REAP_TIMEOUT, &mut worker.exit).await;
+        }
+        let Ok(exit) = exit else {
+            return Ending::Killed("it ended, and its zygote does not say how".into());
         };
         self.death = exit.ok();
         match self.death {

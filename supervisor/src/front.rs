@@ -41,13 +41,17 @@ pub(crate) async fn serve_stdio(
     };
     match running {
         Ok(running) => tokio::select! {
-            ended = running.waiting() => ended.map(drop).map_err(|error| error.to_string()),
+            ended = running.waiting() => ended.map(drop).map_err(|error| lost(&error)),
             () = closing.cancelled() => Ok(()),
         },
         // It left before it said anything.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(lost(&error)),
     }
+}
+
+fn lost(error: &dyn std::error::Error) -> String {
+    format!("the connection to the AI client failed: {error}")
 }
 
 /// Bytes of the tool definitions, as an AI client gets them.

@@ -108,11 +108,14 @@ enum Event {
     ZygoteGone(PoolError, u32),
 }
 
+/// What became of starting a zygote.
+pub(crate) type Start = Result<Prepared, Arc<PoolError>>;
+
 /// A handle to the pool's task.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     events: mpsc::UnboundedSender<Event>,
-    prepared: watch::Receiver<Option<Prepared>>,
+    prepared: watch::Receiver<Option<Start>>,
 }
 
 /// An exclusive hold on a worker, which ends with it.
@@ -148,9 +151,19 @@ impl Pool {
         answer.await.map_err(|_| PoolError::Closed)?
     }
 
-    /// What the zygote said of itself, once it has.
-    pub(crate) fn prepared(&self) -> Option<Prepared> {
-        self.prepared.borrow().clone()
+    /// What the zygote says of this host, or why there is none. Waits for the first one.
+    pub(crate) async fn prepared(&self) -> Start {
+        let mut prepared = self.prepared.clone();
+        match prepared.wait_for(Option::is_some).await {
+            Ok(start) => start.clone().unwrap_or_else(|| Err(Arc::new(PoolError::Closed))),
+            Err(_) => Err(Arc::new(PoolError::Closed)),
+        }
+    }
+
+    /// Protections that this host does not give, as far as is known.
+    pub(crate) fn reduced(&self) -> Vec<String> {
+        let prepared = self.prepared.borrow();
+        prepared.iter().flatten().flat_map(|prepared| prepared.reduced.clone()).collect()
     }
 }
 
@@ -158,7 +171,7 @@ impl Pool {
 struct Keeper {
     settings: PoolSettings,
     events: mpsc::UnboundedSender<Event>,
-    prepared: watch::Sender<Option<Prepared>>,
+    prepared: watch::Sender<Option<Start>>,
     zygote: Option<ZygoteHandle>,
     /// Tells the current zygote from those that retire or are dead. `NOBODY` while there is none.
     generation: u32,
@@ -166,7 +179,7 @@ struct Keeper {
     last_generation: u32,
     starting: bool,
     started: Instant,
-    /// A worker of this zygote crashed: what it learned of the address layout shall be worth nothing.
+    /// A worker of this zygote crashed: what it learned of the address layout is worth nothing once there is a successor.
     crashed: bool,
     forks: u32,
     forking: usize,
@@ -182,7 +195,7 @@ impl Keeper {
     fn new(
         settings: PoolSettings,
         events: mpsc::UnboundedSender<Event>,
-        prepared: watch::Sender<Option<Prepared>>,
+        prepared: watch::Sender<Option<Start>>,
     ) -> Self {
         Self {
             settings,
@@ -237,17 +250,24 @@ impl Keeper {
             Event::Released => self.running -= 1,
             Event::ZygoteStarted(Ok((zygote, prepared)), generation) => {
                 self.starting = false;
-                self.prepared.send_replace(Some(prepared));
+                self.prepared.send_replace(Some(Ok(prepared)));
                 self.zygote = Some(zygote);
                 self.generation = generation;
                 (self.forks, self.forking, self.crashed) = (0, 0, false);
+                self.started = Instant::now();
+            }
+            // One that works stays in its place, and is renewed when it is worn the next time.
+            Event::ZygoteStarted(Err(error), _) if self.zygote.is_some() => {
+                tracing::warn!("a new zygote could not be started, the old one goes on: {error}");
+                (self.starting, self.crashed, self.forks) = (false, false, 0);
                 self.started = Instant::now();
             }
             Event::ZygoteStarted(Err(error), _) => {
                 self.starting = false;
                 // What it says of the host will not change by asking again.
                 self.failures = FAILURES_MAX;
-                self.fail(error);
+                self.fail(&error);
+                self.prepared.send_replace(Some(Err(Arc::new(error))));
             }
             Event::Admitted(admitted, generation) => {
                 let is_current = generation == self.generation;
@@ -256,10 +276,6 @@ impl Keeper {
                     Ok(worker) => {
                         self.failures = 0;
                         self.idle.push_back((generation, worker));
-                        // One of a retired zygote makes room.
-                        if self.idle.len() > self.settings.idle && self.waiting.is_empty() {
-                            self.idle.pop_front();
-                        }
                     }
                     Err(error) if is_current => self.failed(error),
                     // The end of its zygote has been counted.
@@ -290,9 +306,8 @@ impl Keeper {
 
     /// Whether it is time for a zygote with other randomness and another address layout.
     fn is_worn(&self) -> bool {
-        self.crashed
-            || self.forks >= self.settings.recycle_after
-            || self.has_served() && self.started.elapsed() >= self.settings.recycle_age
+        let is_old = self.started.elapsed() >= self.settings.recycle_age;
+        self.crashed || self.has_served() && (self.forks >= self.settings.recycle_after || is_old)
     }
 
     /// Something went wrong that may go right the next time.
@@ -300,17 +315,14 @@ impl Keeper {
         self.failures += 1;
         tracing::warn!("{error}");
         if self.failures >= FAILURES_MAX {
-            self.fail(error);
+            self.fail(&error);
         }
     }
 
     /// Tells everyone who waits.
-    fn fail(&mut self, error: PoolError) {
-        let reason = error.to_string();
-        let mut first = Some(error);
+    fn fail(&mut self, error: &PoolError) {
         for waiting in self.waiting.drain(..) {
-            let error = first.take().unwrap_or_else(|| PoolError::Refused(reason.clone()));
-            let _ = waiting.send(Err(error));
+            let _ = waiting.send(Err(PoolError::Refused(error.to_string())));
         }
     }
 
@@ -327,6 +339,12 @@ impl Keeper {
             self.running += 1;
             // A lease that nobody takes any more gives its place back as it is dropped.
             let _ = waiting.send(Ok(Lease { worker, _place: Place(self.events.clone()) }));
+        }
+        // Those of a retired zygote make room, and with the last of them it ends.
+        while self.idle.len() > self.settings.idle
+            && self.idle.front().is_some_and(|(generation, _)| *generation != self.generation)
+        {
+            self.idle.pop_front();
         }
         if self.failures >= FAILURES_MAX {
             return;

@@ -11,7 +11,7 @@ use crate::audit::{Audit, AuditError};
 use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Language, Refusal, Sandbox};
 use crate::gate::{Gate, Requester};
-use crate::pool::{ControlGroups, Lease, Pool, PoolError, Prepared};
+use crate::pool::{ControlGroups, Lease, Pool, PoolError, Start};
 use crate::upstream::Upstreams;
 
 /// How long an execution waits for a worker, at least.
@@ -81,11 +81,24 @@ impl Supervisor {
         Ok(Self { settings, gate, python, typescript })
     }
 
-    /// How a language's zygote sees this host, once a worker of it is sealed.
-    pub(crate) async fn prepared(&self, language: Language) -> Result<Prepared, PoolError> {
-        let pool = self.pool(language).map_err(PoolError::Refused)?;
-        drop(pool.lease().await?);
-        pool.prepared().ok_or(PoolError::Closed)
+    /// How a language's zygote sees this host, or why there is none.
+    pub(crate) async fn prepared(&self, language: Language) -> Start {
+        match self.pool(language) {
+            Ok(pool) => pool.prepared().await,
+            Err(reason) => Err(Arc::new(PoolError::Refused(reason))),
+        }
+    }
+
+    /// Ends only when a language's zygote finds that a protection is missing or does not hold: why nothing may be served.
+    pub(crate) async fn unprotected(&self) -> String {
+        let of = async |language| match self.prepared(language).await {
+            Err(error) if matches!(*error, PoolError::Unprotected { .. }) => error.to_string(),
+            _ => std::future::pending().await,
+        };
+        tokio::select! {
+            reason = of(Language::Python) => reason,
+            reason = of(Language::Typescript) => reason,
+        }
     }
 
     fn pool(&self, language: Language) -> Result<&Pool, String> {
@@ -166,9 +179,7 @@ impl Supervisor {
                 return Answer::refused(execution, Refusal::Unavailable, reason, hint);
             }
         };
-        let reduced =
-            self.pool(request.language).ok().and_then(Pool::prepared).map(|prepared| prepared.reduced);
-        let sandbox = Sandbox { reduced: reduced.unwrap_or_default() };
+        let sandbox = Sandbox { reduced: self.pool(request.language).map(Pool::reduced).unwrap_or_default() };
         let from = Requester { execution, servers: Arc::new(self.gate.servers(servers.as_deref())) };
         let ended =
             execution::run(lease, execution, request.code, from, &self.gate, &limits, cancelled).await;

@@ -23,6 +23,9 @@ use crate::tool_host::{ToolHost, Waited};
 /// Output is sent when so much has gathered, and with whatever else is sent.
 const FLUSH_BYTES: usize = 8 * 1024;
 const READ_BYTES: usize = 64 * 1024;
+/// What may be queued above what may be under way, in requests and in bytes.
+const BACKLOG_MAX: usize = 10_000;
+const BACKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How often a thread that waits for another one's reading looks whether it must stop.
 const STOP_CHECK: Duration = Duration::from_millis(20);
 
@@ -45,6 +48,7 @@ struct State {
     under_way: u32,
     /// Encoded, but above what may be under way.
     backlog: VecDeque<Vec<u8>>,
+    backlog_bytes: usize,
     out: Vec<u8>,
     /// What [`Channel::ask`] waits for: nothing yet, or the reply.
     asked: HashMap<CallId, Option<Reply>>,
@@ -75,6 +79,7 @@ impl Channel {
             last_call: 0,
             under_way: 0,
             backlog: VecDeque::new(),
+            backlog_bytes: 0,
             out: Vec::new(),
             asked: HashMap::new(),
             replies: VecDeque::new(),
@@ -146,7 +151,10 @@ impl Channel {
                 state.under_way += 1;
                 state.out.extend_from_slice(&frame);
             }
-            Ok(frame) => state.backlog.push_back(frame),
+            Ok(frame) => {
+                state.backlog_bytes += frame.len();
+                state.backlog.push_back(frame);
+            }
             Err(error) => state.settle(call, Err(arguments_too_large(&error))),
         }
         call
@@ -186,6 +194,7 @@ impl Channel {
         while state.under_way < self.limits.parallel_calls {
             let Some(frame) = state.backlog.pop_front() else { break };
             state.under_way += 1;
+            state.backlog_bytes -= frame.len();
             state.out.extend_from_slice(&frame);
         }
         self.flush_locked(&mut state);
@@ -231,6 +240,12 @@ impl ToolHost for Channel {
             self.flush_locked(&mut state);
         }
         call
+    }
+
+    fn has_room(&self) -> bool {
+        let state = self.lock();
+        // What could not be sent has its reply at once.
+        state.backlog.len() + state.replies.len() < BACKLOG_MAX && state.backlog_bytes < BACKLOG_BYTES_MAX
     }
 
     fn next_reply(&self, timeout: Option<Duration>) -> Waited {

@@ -23,6 +23,10 @@ pub trait ToolHost: Sync {
     /// way it stays queued until replies make room.
     fn start(&self, request: Request) -> CallId;
 
+    /// Whether the queue takes another request. Code can start them faster than they are answered, and none of the
+    /// queue is in the code's own memory.
+    fn has_room(&self) -> bool;
+
     /// Sends what is queued and waits for the next reply, at most for `timeout`; forever without one.
     fn next_reply(&self, timeout: Option<Duration>) -> Waited;
 

@@ -242,3 +242,20 @@ fn an_empty_frame_is_no_message() {
     assert!(decode::<FromWorker>(&empty, LIMIT).is_err());
     assert!(decode::<FromWorker>(&[], LIMIT).is_err());
 }
+
+#[test]
+fn what_is_wrong_with_a_frame_is_told_in_words() {
+    let texts = |body: &[u8]| decode::<FromWorker>(&with_length(body), LIMIT).unwrap_err().to_string();
+    let no_utf8 = [&1_u32.to_le_bytes()[..], &1_u64.to_le_bytes(), &[0xff]].concat();
+    let words = [
+        (vec![0xff; 4], "expected variant index 0 <= i < 5"),
+        (vec![0; 2], "it ends too early"),
+        (no_utf8, "a text is not valid UTF-8"),
+        (vec![0; 5], "1 bytes too many"),
+    ];
+    for (body, words) in words {
+        let told = texts(&body);
+        assert!(told.starts_with("the bytes are not a valid message: ") && told.ends_with(words), "{told}");
+        assert!(!told.contains(['{', '"', '(']), "{told}");
+    }
+}

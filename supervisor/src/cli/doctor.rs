@@ -75,8 +75,8 @@ async fn engine(supervisor: &Supervisor, language: Language) -> (Engine, Vec<Fin
         Ok(prepared) => prepared,
         Err(error) => {
             let found = error.to_string();
-            let findings = match error {
-                PoolError::Unprotected { findings, .. } => findings,
+            let findings = match &*error {
+                PoolError::Unprotected { findings, .. } => findings.clone(),
                 _ => Vec::new(),
             };
             return (Engine { language, works: false, found }, findings);

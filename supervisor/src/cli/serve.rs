@@ -26,13 +26,16 @@ pub(super) async fn serve(files: &Files) -> ExitCode {
     };
     let closing = CancellationToken::new();
     close_on_signal(&closing);
-    let served = front::serve_stdio(supervisor.clone(), closing.clone()).await;
+    let served = tokio::select! {
+        served = front::serve_stdio(supervisor.clone(), closing.clone()) => served,
+        reason = supervisor.unprotected() => Err(reason),
+    };
     closing.cancel();
     supervisor.close().await;
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
-            eprintln!("lockhouse: the connection to the AI client failed: {reason}");
+            eprintln!("lockhouse: {reason}");
             ExitCode::from(UNAVAILABLE)
         }
     }

@@ -34,9 +34,15 @@ impl WorkerProcess {
     }
 
     /// Whether the process has not ended. What was read of its number before this says true was about it.
-    pub(super) fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         let mut ended = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
         poll(&mut ended, PollTimeout::ZERO) == Ok(0)
+    }
+
+    /// Its number in `/proc`, as the kernel gives it for the descriptor: another one in a `/proc` of other processes.
+    pub(super) fn number_in_proc(&self) -> Option<i32> {
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", self.pidfd.as_raw_fd())).ok()?;
+        info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
     }
 
     /// A file of its `/proc` directory.

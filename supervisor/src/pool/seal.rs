@@ -22,8 +22,16 @@ const LIMITS: [&str; 4] = ["Max core file size", "Max file size", "Max locked me
 /// Checks the process.
 pub(super) fn verify(process: &WorkerProcess) -> Result<(), Unsealed> {
     let unreadable = |file: &'static str| {
-        move |error: std::io::Error| Unsealed::Unreadable(format!("{file} cannot be read: {error}"))
+        move |error: std::io::Error| {
+            let advice = "a process must see its own workers in /proc: mount it without hidepid, and a service without ProtectProc";
+            Unsealed::Unreadable(format!("{file} cannot be read: {error}; {advice}"))
+        }
     };
+    if process.is_alive() && process.number_in_proc() != Some(process.pid()) {
+        return Err(Unsealed::Unreadable(
+            "status is another process's: /proc is of another PID namespace".into(),
+        ));
+    }
     let own = std::fs::read_to_string("/proc/self/status").map_err(unreadable("status"))?;
     let status = process.proc_file("status").map_err(unreadable("status"))?;
     let limits = process.proc_file("limits").map_err(unreadable("limits"))?;

@@ -107,8 +107,14 @@ pub(super) async fn start(
 ) -> Result<(ZygoteHandle, Prepared), PoolError> {
     let mut zygote = spawn(command)?;
     let prepared = tokio::time::timeout(PREPARE_TIMEOUT, zygote.prepare(command));
-    let prepared =
-        prepared.await.unwrap_or_else(|_| Err(PoolError::zygote("it did not get ready in time")))?;
+    let prepared = prepared.await.unwrap_or_else(|_| Err(PoolError::zygote("it did not get ready in time")));
+    let prepared = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            tokio::spawn(zygote.bury());
+            return Err(error);
+        }
+    };
     let (forks, wanted) = mpsc::unbounded_channel();
     tokio::spawn(zygote.keep(wanted, told));
     Ok((ZygoteHandle { forks }, prepared))
@@ -148,6 +154,7 @@ impl Zygote {
         let _ = self.send(&ToZygote::Prepare(command.profile.clone())).await;
         match self.receive().await {
             Ok(Some((FromZygote::Prepared { runtime, mut findings }, _))) => {
+                findings.iter_mut().for_each(|finding| finding.found = bounded(&finding.found));
                 findings.push(command.control_group());
                 match protections::judge(&findings, command.require_full) {
                     Ok(reduced) => Ok(Prepared { runtime, findings, reduced }),
@@ -155,7 +162,12 @@ impl Zygote {
                 }
             }
             Ok(Some((FromZygote::Refused { reason }, _))) => Err(PoolError::Refused(bounded(&reason))),
-            _ => {
+            // Of another version, most likely. It is ended as this is dropped.
+            Ok(Some(_)) => Err(PoolError::zygote("it does not speak this version's protocol")),
+            Err(error) => {
+                Err(PoolError::zygote(format!("it does not speak this version's protocol: {error}")))
+            }
+            Ok(None) => {
                 let status = self.child.wait().await.map(|status| status.to_string()).unwrap_or_default();
                 let program = command.program.display();
                 Err(PoolError::zygote(format!(
@@ -183,18 +195,20 @@ impl Zygote {
         }
     }
 
-    /// Workers die with their zygote, and are then the supervisor's to reap: it is their subreaper.
+    /// Ends the zygote, and reaps what it leaves: workers and probes die with it, and are then the supervisor's, who is their
+    /// subreaper. None of them can leave its process group.
     async fn bury(mut self) {
-        // Whoever waits for one of them learns at once that nobody will tell how it ended.
-        let orphans: Vec<i32> = self.live.drain().map(|(pid, _)| pid).collect();
+        // Whoever waits for a worker learns at once that nobody will tell how it ended.
+        self.live.clear();
+        let group = self.child.id().map(|leader| Pid::from_raw(-(leader as i32)));
         // A zygote that only broke the protocol may live.
         let _ = self.child.kill().await;
-        for pid in orphans.into_iter().map(Pid::from_raw) {
-            for _ in 0..REAPINGS_MAX {
-                match waitpid(pid, Some(WaitPidFlag::WNOHANG)) {
-                    Ok(WaitStatus::StillAlive) => tokio::time::sleep(REAPING_PAUSE).await,
-                    _ => break,
-                }
+        let Some(group) = group else { return };
+        for _ in 0..REAPINGS_MAX {
+            match waitpid(group, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::StillAlive) => tokio::time::sleep(REAPING_PAUSE).await,
+                Ok(_) => {}
+                Err(_) => return,
             }
         }
     }
@@ -206,8 +220,11 @@ impl Zygote {
     ) -> Result<(), PoolError> {
         match message {
             Some((FromZygote::Forked { pid }, descriptors)) => {
-                let [socket, pidfd] = <[OwnedFd; 2]>::try_from(descriptors)
-                    .map_err(|_| PoolError::zygote("a worker came without its descriptors"))?;
+                // Where this process may open no more, the kernel leaves them out. The worker ends as its channel closes.
+                let Ok([socket, pidfd]) = <[OwnedFd; 2]>::try_from(descriptors) else {
+                    told(Told::NotBorn("this process has no descriptor left for it (RLIMIT_NOFILE)".into()));
+                    return Ok(());
+                };
                 let (exited, exit) = oneshot::channel();
                 self.live.insert(pid, exited);
                 told(Told::Born(Newborn { process: WorkerProcess::new(pid, pidfd), socket, exit }));

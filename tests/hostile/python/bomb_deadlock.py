@@ -1,7 +1,7 @@
 # attack: wait for a lock that nobody gives back
-# outcome: timeout did not end within 2 s
+# outcome: timeout did not end within 1 s
 # control: none: it would not end
-# limits: timeout_seconds = 2
+# limits: timeout_seconds = 1
 
 import threading
 

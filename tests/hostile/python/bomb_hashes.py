@@ -1,7 +1,7 @@
 # attack: fill a dictionary with keys whose hashes are the same
 # outcome: timeout did not end within
 # control: none: it would not end
-# limits: timeout_seconds = 2
+# limits: timeout_seconds = 1
 
 class Key:
     def __hash__(self):

@@ -1,7 +1,7 @@
 # attack: compute without end and catch every interrupt
 # outcome: timeout did not end within
 # control: none: it would not end
-# limits: timeout_seconds = 2
+# limits: timeout_seconds = 1
 
 while True:
     try:

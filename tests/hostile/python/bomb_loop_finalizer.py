@@ -1,7 +1,7 @@
 # attack: go on in the destructor that the interrupt causes
 # outcome: timeout did not end within
 # control: none: it would not end
-# limits: timeout_seconds = 2
+# limits: timeout_seconds = 1
 
 class Goes:
     def __del__(self):

@@ -1,7 +1,7 @@
 # attack: sort by a comparison that never ends
 # outcome: timeout did not end within
 # control: none: it would not end
-# limits: timeout_seconds = 2
+# limits: timeout_seconds = 1
 
 class Thing:
     def __lt__(self, other):

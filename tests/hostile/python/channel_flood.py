@@ -3,7 +3,7 @@
 # outcome: timeout did not end within
 # outcome: killed under way
 # control: none: there is no channel outside
-# limits: timeout_seconds = 2
+# limits: timeout_seconds = 1
 
 import _lockhouse
 

@@ -2,7 +2,7 @@
 # outcome: killed broke the protocol
 # outcome: timeout did not end within
 # control: none: there is no channel outside
-# limits: timeout_seconds = 2
+# limits: timeout_seconds = 1
 
 import os
 

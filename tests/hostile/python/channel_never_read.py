@@ -1,7 +1,7 @@
 # attack: ask for much and never read the answers
 # outcome: timeout did not end within
 # control: none: there is no channel outside
-# limits: timeout_seconds = 2
+# limits: timeout_seconds = 1
 
 import json
 import os

@@ -1,7 +1,7 @@
 // attack: every built-in at the very end of the memory, with each failure caught
-// outcome: limit|killed e
+// outcome: limit|killed|timeout e
 // control: none: nothing would end it outside
-// limits: memory_mib = 64, timeout_seconds = 60
+// limits: memory_mib = 64, timeout_seconds = 2
 const held: unknown[] = [];
 const made = Array.from({ length: 60 }, (_, at) => `let a${at} = ${at}; if (a${at}) { (() => a${at})() }`).join(';');
 const uses = [

@@ -4,8 +4,8 @@
 const refused = [];
 for (const name of ['fetch', 'XMLHttpRequest', 'WebSocket', 'EventSource']) {
   try {
-    const url = 'http://127.0.0.1:{TCP}/{SECRET}';
-    await (name === 'fetch' ? fetch(url) : new globalThis[name](url));
+    const address = 'http://127.0.0.1:{TCP}/{SECRET}';
+    await (name === 'fetch' ? fetch(address) : new globalThis[name](address));
   } catch (error) {
     if (error.message.includes('not available in the Lockhouse sandbox')) refused.push(name);
   }

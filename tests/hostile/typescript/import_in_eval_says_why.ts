@@ -1,4 +1,4 @@
 // attack: import in evaluated code is refused in the same words
-// outcome: error node:fs
+// outcome: error not available in the Lockhouse sandbox
 // control: outside
 await eval("import('node:fs')");

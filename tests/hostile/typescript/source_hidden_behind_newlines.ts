@@ -1,5 +1,5 @@
 // attack: a chain of else if whose lines look like statements of their own
-// outcome: error Maximum call stack size exceeded
+// outcome: error nested too deeply
 // control: none: a parser has no limit that others share
 if (0) {}
 else if (0) {}

@@ -2,7 +2,7 @@
 // outcome: limit|error memory
 // control: none: nothing would end it outside
 // limits: memory_mib = 64, timeout_seconds = 60
-const endless = { [Symbol.iterator]: () => ({ next: () => ({ value: [0], done: false }) }) };
+const endless = { [Symbol.iterator]: () => ({ next: () => ({ value: new Array(99), done: false }) }) };
 const wrong = [() => [...endless], () => Math.max(...endless), () => new Set(endless), () => Array.from(endless)];
 for (const way of wrong.slice(0, -1)) {
   try {

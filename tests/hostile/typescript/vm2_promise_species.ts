@@ -20,9 +20,9 @@ try {
   promise.then();
 } catch {}
 try {
-  const host = globalThis.fetch('data:,x');
-  host.catch(() => {});
-  host.then.call(promise, () => {});
+  const fetched = globalThis.fetch('data:,x');
+  fetched.catch(() => {});
+  fetched.then.call(promise, () => {});
 } catch {}
 let process_;
 try {

@@ -7,6 +7,7 @@ mod endurance;
 mod nested;
 mod parallel;
 mod peers;
+mod renewal;
 mod upstreams;
 
 use lockhouse_tests::{Lockhouse, Process, Session, children, wait_until};

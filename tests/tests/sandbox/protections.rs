@@ -1,11 +1,12 @@
 //! Hosts that lack something, and seals that lack a layer: each is refused, or served as reduced, in words.
 
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use lockhouse_tests::{Finished, Lockhouse, Table, ensure, native_worker, target_directory};
 use lockhouse_worker::sandbox::{Layer, Layers};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What a host lacks; the exit status and the words of `run`; the verdict of the protection in `doctor`.
 const LACKS: &[(&str, Expected)] = &[
@@ -34,12 +35,37 @@ enum Expected {
 }
 
 /// `lockhouse` as on a host that lacks something.
-fn lacking(lockhouse: &Lockhouse, lack: &str, arguments: &[&str]) -> Finished {
+fn lacking_command(lockhouse: &Lockhouse, lack: &str, arguments: &[&str]) -> Command {
     let inner = lockhouse.command(arguments);
     let mut command = Command::new(target_directory().join("lacking"));
     command.arg(lack).arg("--").arg(inner.get_program()).args(inner.get_args());
     command.env_clear().envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Finished::of(&mut command, b"")
+    command
+}
+
+fn lacking(lockhouse: &Lockhouse, lack: &str, arguments: &[&str]) -> Finished {
+    Finished::of(&mut lacking_command(lockhouse, lack, arguments), b"")
+}
+
+/// Serves until one program is answered, or until the server ends by itself: its exit status and standard error.
+fn serve_one_program(mut command: Command) -> (Option<i32>, String) {
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let program = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "run_code", "arguments": {"language": "typescript", "code": "1 + 1"}}});
+    let mut server =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut to = server.stdin.take().unwrap();
+    for message in [initialize, initialized, program] {
+        // It may be gone already.
+        let _ = writeln!(to, "{message}");
+    }
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    while lines.next().is_some_and(|line| !line.unwrap().contains("\"id\":2")) {}
+    drop(to);
+    let output = server.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 #[test]
@@ -60,6 +86,23 @@ fn a_host_that_lacks_a_protection_is_refused_or_called_reduced_in_words() {
             };
             table.row(format!("{language}: without {lack}"), ensure(told, &finished));
         }
+    }
+    table.finish();
+}
+
+/// An AI client shows what a server that ends at once has said.
+#[test]
+fn nothing_is_served_where_a_required_protection_is_missing() {
+    let lockhouse = Lockhouse::new();
+    let mut table = Table::new("serve on hosts that lack something");
+    for (lack, expected) in LACKS.iter().filter(|(lack, _)| *lack != "capset") {
+        let (status, stderr) = serve_one_program(lacking_command(&lockhouse, lack, &["serve"]));
+        let told = match expected {
+            Expected::Refused(words) => status == Some(7) && stderr.contains(words),
+            Expected::Reduced(_) => status == Some(0),
+        };
+        let finished = (status, stderr);
+        table.row(format!("without {lack}"), ensure(told, &finished));
     }
     table.finish();
 }

@@ -84,7 +84,8 @@ _MISSING = {
 
 def seal():
     """Puts the words in place. At the end of the preload: afterwards nothing can be imported from a file."""
-    # Kept from before the seal, but for the host's name.
+    # Kept from before the seal, but for the host's name. The processor's would be asked of a program.
+    platform._Processor.get = staticmethod(lambda: "")
     platform._uname_cache = platform.uname()._replace(node="lockhouse")
     for table, wrapped in (_REFUSED, _refusal), (_ABSENT, _absence):
         for words, owner, names in table:

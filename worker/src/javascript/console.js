@@ -3,7 +3,7 @@
   const WIDTH = 76;
   const ITEMS = 100;
   const DEPTH = 4;
-  const { wellFormed } = realm;
+  const { stackHere, textOf, wellFormed } = realm;
   const { isArray } = Array;
   const toIso = Function.prototype.call.bind(Date.prototype.toISOString);
 
@@ -15,7 +15,7 @@
 
   const showError = (error, depth, seen) => {
     const { name, message, stack } = error;
-    const frames = typeof stack === "string" ? native.frames(wellFormed(stack)) : "";
+    const frames = native.frames(textOf(stack));
     const extra = Object.keys(error).filter((key) => key !== "stack" && error[key] !== undefined);
     const fields = extra.map((key) => `${key}: ${show(error[key], depth + 1, seen)}`).join(", ");
     const cause = Object.hasOwn(error, "cause") ? `\n  [cause]: ${show(error.cause, depth + 1, seen)}` : "";
@@ -142,7 +142,7 @@
   const console = {
     log: out, info: out, debug: out, table: out, warn: err, error: err,
     dir: (value) => out(inspect(value)),
-    trace: (...values) => err(...values, `\n${native.frames(new Error().stack)}`),
+    trace: (...values) => err(...values, `\n${native.frames(stackHere())}`),
     assert: (condition, ...values) => condition || err("Assertion failed", ...values),
     group: (...values) => {
       if (values.length) out(...values);

@@ -78,7 +78,7 @@ impl End {
         functions: &Object<'js>,
         positions: Option<&Positions>,
         is_full: bool,
-        code: &str,
+        was_full: bool,
     ) -> Outcome {
         let value = match self {
             Self::Found(error) => return Outcome::Error(*error),
@@ -100,8 +100,9 @@ impl End {
                 Err(error) => return Outcome::Error(errors::plain("InternalError", error.to_string())),
             },
         };
-        // QuickJS throws null when it has no memory left for an error.
-        if value.is_null() && (is_full || !code.contains("null")) {
+        // QuickJS throws null when it has no memory left for an error. Programs throw null too, and what filled the memory
+        // may be gone by now.
+        if value.is_null() && (is_full || was_full) {
             return memory_limit(CodeError::default());
         }
         let error = errors::thrown(ctx, functions, &value, positions);

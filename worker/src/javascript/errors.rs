@@ -100,8 +100,14 @@ const ABSENT_NAMES: [(&[&str], &str); 13] = [
 ];
 
 /// What the engine says without the sandbox in mind: kind, part of the message, why and what to do instead.
-const RIDDLES: [(&str, &str, &str); 2] = [
+const RIDDLES: [(&str, &str, &str); 3] = [
     ("SyntaxError", "import.meta", "a program has no file and no address; put values into the code instead"),
+    (
+        "ReferenceError",
+        "could not load module",
+        "code that is made at run time has no import, and there are no packages and files; use require(\"mcp_tools\") \
+         for tools, or an import of the program, instead",
+    ),
     ("TypeError", "cannot block in this thread", "there is one thread; use await and setTimeout instead"),
 ];
 
@@ -194,8 +200,9 @@ fn call_for_text<'js>(
 
 /// Why it fails here and not elsewhere, and what to do instead.
 fn words(error: &CodeError) -> Option<&'static str> {
-    if error.kind == "ReferenceError" {
-        let name = error.message.strip_suffix(" is not defined")?;
+    if error.kind == "ReferenceError"
+        && let Some(name) = error.message.strip_suffix(" is not defined")
+    {
         return ABSENT_NAMES.iter().find(|(names, _)| names.contains(&name)).map(|(_, words)| *words);
     }
     let about = |(kind, part, _): &&(&str, &str, &str)| error.kind == *kind && error.message.contains(part);

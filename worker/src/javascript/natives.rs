@@ -42,6 +42,10 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> 
                       second: String,
                       third: String|
           -> Result<Array<'js>> {
+        if shared.host.get().is_some_and(|host| !host.has_room()) {
+            let words = "too many calls wait for their turn: await some before you start more";
+            return Err(Exception::throw_range(&ctx, words));
+        }
         let too_deep = |_| Exception::throw_range(&ctx, "the arguments are nested too deeply for JSON");
         let third = values::portable(third).map_err(too_deep)?;
         let answer = Array::new(ctx.clone())?;

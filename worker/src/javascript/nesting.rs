@@ -16,54 +16,80 @@ struct Level {
     operators: usize,
     /// The bracket follows `if` or the like: what comes after its end belongs to it.
     heads_statement: bool,
+    /// The bracket stands in a template, whose text goes on after its end.
+    in_template: bool,
 }
 
 /// The byte at which a program becomes too deep, if it does.
 ///
-/// It skips strings and comments, but reads template and regular expression literals as if they were code: brackets in
-/// these would have to be unbalanced by hundreds to count.
+/// It skips strings, comments, the text of templates, and regular expressions where nothing can be divided. After a name
+/// or a closing bracket only a parser knows which it is, and it is read as a division: brackets in it would have to be
+/// unbalanced by hundreds to count.
 pub(super) fn too_deep_at(source: &str) -> Option<usize> {
     let bytes = source.as_bytes();
     let mut levels = vec![Level::default()];
     // Whether a line that ended here would go on.
     let mut continues = false;
     let mut after_head = false;
+    // Whether a slash would divide.
+    let mut after_operand = false;
     let mut at = 0;
     while at < bytes.len() {
         let start = at;
         at += 1;
         let was_after_head = std::mem::take(&mut after_head);
+        let was_after_operand = std::mem::take(&mut after_operand);
         match bytes[start] {
             quote @ (b'"' | b'\'') => {
                 at = end_of_string(bytes, at, quote);
-                continues = false;
+                (continues, after_operand) = (false, true);
             }
-            b'/' if bytes.get(at) == Some(&b'/') => at = end_of_line(bytes, at),
-            b'/' if bytes.get(at) == Some(&b'*') => at = end_of_comment(source, at),
+            b'/' if bytes.get(at) == Some(&b'/') => {
+                at = end_of_line(source, at);
+                after_operand = was_after_operand;
+            }
+            b'/' if bytes.get(at) == Some(&b'*') => {
+                at = end_of_comment(source, at);
+                after_operand = was_after_operand;
+            }
+            b'/' if !was_after_operand && let Some(end) = end_of_regular_expression(bytes, at) => {
+                at = end;
+                (continues, after_operand) = (false, true);
+            }
             b'(' | b'[' | b'{' => {
-                levels.push(Level { operators: 0, heads_statement: was_after_head });
+                levels.push(Level { heads_statement: was_after_head, ..Level::default() });
                 continues = true;
             }
             b')' | b']' | b'}' => {
-                continues = levels.pop().is_some_and(|level| level.heads_statement);
+                let level = levels.pop().unwrap_or_default();
+                (continues, after_operand) = (level.heads_statement, !level.heads_statement);
                 if levels.is_empty() {
                     levels.push(Level::default());
                 }
-                if bytes[start] == b'}' && !is_else(source, at) {
+                if level.in_template && bytes[start] == b'}' {
+                    at = end_of_text(bytes, at, &mut levels);
+                } else if bytes[start] == b'}' && !is_else(source, at) {
                     reset(&mut levels);
                 }
             }
             b';' | b',' => reset(&mut levels),
             // A statement may end without a semicolon.
             b'\n' if !continues && operand_follows(source, at) => reset(&mut levels),
+            b'\n' | b'\r' => after_operand = was_after_operand,
             first if in_word(first) => {
                 at = end_of_word(bytes, at);
                 let word = &bytes[start..at];
                 continues = is_nesting_word(word);
                 after_head = matches!(word, b"if" | b"for" | b"while" | b"with");
+                after_operand = !continues && !matches!(word, b"return" | b"throw" | b"case");
                 if continues {
                     count(&mut levels);
                 }
+            }
+            sign @ (b'+' | b'-') if was_after_operand && bytes.get(at) == Some(&sign) => {
+                at += 1;
+                count(&mut levels);
+                (continues, after_operand) = (false, true);
             }
             b'!' | b'~' | b'+' | b'-' | b'*' | b'/' | b'%' | b'=' | b'<' | b'>' | b'?' | b':' | b'.'
             | b'&' | b'|' | b'^' | b'@' => {
@@ -72,9 +98,10 @@ pub(super) fn too_deep_at(source: &str) -> Option<usize> {
             }
             b'`' => {
                 count(&mut levels);
-                continues = false;
+                at = end_of_text(bytes, at, &mut levels);
+                (continues, after_operand) = (false, true);
             }
-            b' ' | b'\t' => after_head = was_after_head,
+            b' ' | b'\t' => (after_head, after_operand) = (was_after_head, was_after_operand),
             _ => {}
         }
         let is_long = levels.last().is_some_and(|level| level.operators > OPERATORS_MAX);
@@ -104,7 +131,8 @@ fn is_else(source: &str, at: usize) -> bool {
 /// Whether the line starts with an operand. Looks no further than the line: many empty ones must not take long.
 fn operand_follows(source: &str, at: usize) -> bool {
     let line = source.get(at..).unwrap_or_default().trim_start_matches([' ', '\t', '\r']);
-    !line.starts_with("in ")
+    !line.starts_with("else")
+        && !line.starts_with("in ")
         && !line.starts_with("instanceof ")
         && line.bytes().next().is_some_and(|first| in_word(first) || matches!(first, b'"' | b'\''))
 }
@@ -148,7 +176,7 @@ fn end_of_string(bytes: &[u8], mut at: usize, quote: u8) -> usize {
         match byte {
             b'\\' => at += 1,
             // An unclosed string ends with its line.
-            b'\n' => break,
+            b'\n' | b'\r' => break,
             _ if byte == quote => break,
             _ => {}
         }
@@ -156,8 +184,44 @@ fn end_of_string(bytes: &[u8], mut at: usize, quote: u8) -> usize {
     at.min(bytes.len())
 }
 
-fn end_of_line(bytes: &[u8], at: usize) -> usize {
-    bytes[at..].iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |length| at + length)
+fn end_of_line(source: &str, at: usize) -> usize {
+    let length = source.get(at..).and_then(|rest| rest.find(['\n', '\r', '\u{2028}', '\u{2029}']));
+    length.map_or(source.len(), |length| at + length)
+}
+
+/// One that does not end on its line is none.
+fn end_of_regular_expression(bytes: &[u8], mut at: usize) -> Option<usize> {
+    let mut in_class = false;
+    loop {
+        let byte = *bytes.get(at)?;
+        at += 1;
+        match byte {
+            b'\\' => at += 1,
+            b'\n' | b'\r' => return None,
+            b'[' => in_class = true,
+            b']' => in_class = false,
+            b'/' if !in_class => return Some(at),
+            _ => {}
+        }
+    }
+}
+
+/// Of the text of a template: behind it, or behind the bracket that opens an expression in it.
+fn end_of_text(bytes: &[u8], mut at: usize, levels: &mut Vec<Level>) -> usize {
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'\\' => at += 1,
+            b'`' => break,
+            b'$' if bytes.get(at) == Some(&b'{') => {
+                at += 1;
+                levels.push(Level { in_template: true, ..Level::default() });
+                break;
+            }
+            _ => {}
+        }
+    }
+    at.min(bytes.len())
 }
 
 fn end_of_comment(source: &str, at: usize) -> usize {
@@ -191,8 +255,28 @@ mod tests {
             "1 +\n".repeat(100_000),
             "1\n+ ".repeat(100_000),
             "a<".repeat(100_000),
+            "if(a){}\nelse ".repeat(100_000),
+            "`${".repeat(100_000),
         ] {
             assert!(too_deep_at(&bomb).is_some(), "{}", &bomb[..12]);
+        }
+    }
+
+    #[test]
+    fn nothing_hides_brackets() {
+        for cover in [
+            "0; // \r",
+            "0; // \u{2028}",
+            "0; // \u{2029}",
+            "`'`; ",
+            "`${'`'}'`; ",
+            "const q = /'/; ",
+            "f(/[/'\"]/, /\\/`/); ",
+            "if (a) /'/.test(a); ",
+            "return /\"/.test(a) + ",
+            "a++ / b; '/'; ",
+        ] {
+            assert!(too_deep_at(&format!("{cover}{}", "(".repeat(1_000))).is_some(), "{cover}");
         }
     }
 
@@ -209,6 +293,10 @@ mod tests {
             format!("'{}'", "(".repeat(1_000)),
             "x = '\\'';".repeat(5_000),
             "f('é'.a);".repeat(5_000),
+            "f(a.replace(/'/g, \"\"));\n".repeat(5_000),
+            "f(a.split(/[(]/), `(${a.b}'(`);\n".repeat(5_000),
+            "a++\n".repeat(5_000),
+            "a = f(b) / 2; b = c[0] / g(d)\n".repeat(5_000),
         ] {
             assert_eq!(too_deep_at(&fine), None, "{}", &fine[..12]);
         }

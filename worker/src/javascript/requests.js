@@ -24,10 +24,12 @@
     return parse(this);
   });
 
+  // A program can replace what a stack is, by `Error.prepareStackTrace`, and name functions with half a character.
+  const textOf = (stack) => (typeof stack === "string" ? wellFormed(stack) : "");
   const stackHere = () => {
     const here = {};
     capture(here);
-    return here.stack;
+    return textOf(here.stack);
   };
   const errorFrom = (failure, stack) => {
     const error = new ToolError(failure.message, failure);
@@ -93,8 +95,16 @@
     }
     return encode(values, true);
   };
-  const invoke = (server, tool, values) =>
-    request("call", [server, tool, encodeArguments(values)], unwrap, `${server}.${tool}`);
+  const invoke = (server, tool, values) => {
+    let json;
+    try {
+      json = encodeArguments(values);
+    } catch (error) {
+      // As an async function would: what runs many calls gets a rejection of this one.
+      return Promise.reject(error);
+    }
+    return request("call", [server, tool, json], unwrap, `${server}.${tool}`);
+  };
 
-  Object.assign(realm, { ToolError, ask, errorFrom, hidden, invoke, request });
+  Object.assign(realm, { ToolError, ask, errorFrom, hidden, invoke, request, stackHere, textOf });
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use lockhouse_protocol::{Job, Outcome};
 use lockhouse_worker::signals;
 use lockhouse_worker::tool_host::{ToolHost, Waited};
+use nix::sys::resource::{UsageWho, getrusage};
 use rquickjs::promise::PromiseState;
 use rquickjs::{Array, Ctx, Error, Function, Object, Persistent, Promise, Runtime, Value};
 
@@ -42,6 +43,7 @@ impl Execution<'_> {
             (Err(end), _) => end,
         };
         let is_full = self.runtime.memory_usage().malloc_size.unsigned_abs() > self.memory_bytes / 2;
+        let was_full = peak_bytes() > self.memory_bytes / 4 * 3;
         // Otherwise telling of a lack of memory fails for lack of memory.
         let memory_bytes = usize::try_from(self.memory_bytes).unwrap_or(usize::MAX);
         self.runtime.set_memory_limit(memory_bytes.saturating_add(MEMORY_BYTES_FOR_ERRORS));
@@ -50,12 +52,13 @@ impl Execution<'_> {
         let outcome = self.realm.with(|ctx, functions| {
             Ok::<_, Error>(match signals::pending() {
                 Some(interrupt) => end.interrupted(ctx, functions, positions, interrupt),
-                None => match (end.failed(ctx, functions, positions, is_full, &job.code), signals::pending())
-                {
-                    (outcome, None) => outcome,
-                    // Its own getters were still at it.
-                    (_, Some(interrupt)) => End::Stuck.interrupted(ctx, functions, positions, interrupt),
-                },
+                None => {
+                    match (end.failed(ctx, functions, positions, is_full, was_full), signals::pending()) {
+                        (outcome, None) => outcome,
+                        // Its own getters were still at it.
+                        (_, Some(interrupt)) => End::Stuck.interrupted(ctx, functions, positions, interrupt),
+                    }
+                }
             })
         });
         outcome.unwrap_or_else(|error| Outcome::Error(errors::plain("InternalError", error.to_string())))
@@ -152,6 +155,12 @@ impl Execution<'_> {
         }
         self.run_jobs()
     }
+}
+
+/// The most memory that this process had at one time, or nothing when the system does not say.
+fn peak_bytes() -> u64 {
+    let usage = getrusage(UsageWho::RUSAGE_SELF);
+    usage.map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or_default() * 1024)
 }
 
 fn two<'js>(functions: Array<'js>) -> rquickjs::Result<(Function<'js>, Function<'js>)> {

@@ -91,6 +91,7 @@
   global("btoa", (text) => native.toBase64(wellFormed(String(text))));
   global("atob", (text) => latin1(native.fromBase64(wellFormed(String(text)))));
 
+  const { defineProperty } = Object;
   const clone = (value, seen) => {
     if (typeof value === "function" || typeof value === "symbol") {
       throw new TypeError(`structuredClone cannot copy a ${typeof value}`);
@@ -120,7 +121,12 @@
       return copy;
     }
     const copy = keep(Array.isArray(value) ? new Array(value.length) : {});
-    for (const key of Object.keys(value)) copy[key] = clone(value[key], seen);
+    for (const key of Object.keys(value)) {
+      const item = clone(value[key], seen);
+      // An assignment would make it the prototype.
+      if (key === "__proto__") defineProperty(copy, key, { value: item, writable: true, enumerable: true, configurable: true });
+      else copy[key] = item;
+    }
     return copy;
   };
   global("structuredClone", (value) => clone(value, new Map()));
