@@ -90,9 +90,15 @@ impl Host {
             Some(("landlock", abi)) if layer == Layer::Landlock => {
                 abi.parse::<u32>().is_ok_and(|abi| abi <= self.landlock)
             }
+            Some(("limits", version)) if layer == Layer::Limits => self.has_kernel(version),
             _ => true,
         };
         !self.absent.contains(&layer) && attack.needs.iter().all(gives)
+    }
+
+    fn has_kernel(&self, version: &str) -> bool {
+        let mut numbers = version.split('.').map_while(|part| part.parse().ok());
+        self.kernel >= (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
     }
 
     /// Whether the attack can succeed here at all; what it lacks otherwise.
@@ -101,10 +107,7 @@ impl Host {
             None if *need == "root" => !self.is_root,
             None if *need == "x86_64" => !cfg!(target_arch = "x86_64"),
             Some(("ordinary", _)) => self.is_root,
-            Some(("kernel", version)) => {
-                let mut numbers = version.split('.').map_while(|part| part.parse().ok());
-                self.kernel < (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
-            }
+            Some(("kernel", version)) => !self.has_kernel(version),
             _ => false,
         };
         attack.needs.iter().find(lacks).map(String::as_str)
