@@ -132,6 +132,6 @@ cp -r "$apparmor" "$guest/ubuntu"
 rm -rf "$guest/ubuntu/usr/share"
 
 echo "$root/target/debug" >"$guest/etc/lockhouse-binaries"
-cp "$here/init" "$here/checks.py" "$guest/"
+cp "$here/init" "$here/checks.py" "$here/guest.py" "$guest/"
 (cd "$guest" && find . | cpio -o -H newc --owner 0:0 --quiet | gzip -1) >"$build/initramfs.cpio.gz"
 echo "initramfs: $(du -h "$build/initramfs.cpio.gz" | cut -f1), $(du -sh "$guest" | cut -f1) unpacked"
