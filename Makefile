@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams test-full endurance bench bench-seal fuzz lint install tools tools-for-tests clean
+.PHONY: build demo test test-quick test-upstreams test-kernels test-full endurance bench bench-seal fuzz lint install tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -22,6 +22,13 @@ test-upstreams: tools
 	$(CARGO) build --locked --workspace
 	tests/upstreams/prepare.sh
 	tests/upstreams/run.sh
+
+# On the kernels of Debian 12 and 13 and Ubuntu 24.04, in QEMU; see tests/kernels/run.sh.
+test-kernels: tools
+	$(CARGO) build --locked --workspace
+	$(CARGO) test --locked -p lockhouse-tests --test sandbox --no-run
+	tests/kernels/prepare.sh
+	tests/kernels/run.sh
 
 # What takes long as well: some 30 minutes on a machine that does nothing else.
 test-full: export LOCKHOUSE_TESTS = full

@@ -9,7 +9,11 @@
 //! ```
 
 use std::io::{Error, ErrorKind};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+use nix::poll::{PollFd, PollFlags, poll};
 
 const ROOT: &str = "/sys/fs/cgroup";
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
@@ -46,7 +50,10 @@ impl ControlGroups {
 
     fn take_in(root: &Path, path: &str, may_take: fn(&Path) -> bool) -> Result<Self, String> {
         // Started by a supervisor that has done this already, or started anew in its place.
-        let path = path.strip_suffix(OWN).map_or(path, |above| above.trim_end_matches('/'));
+        let path = match path.rsplit_once('/').unwrap_or(("", path)) {
+            (above, OWN) => above,
+            _ => path,
+        };
         if path.is_empty() {
             return Err("this process is in the root group, which is nobody's to divide".into());
         }
@@ -79,6 +86,8 @@ impl ControlGroups {
     pub(super) fn admit(&self, pid: i32, memory_bytes: u64) -> Result<WorkerGroup, String> {
         let group = WorkerGroup { directory: self.directory.join(format!("worker-{pid}")) };
         let directory = &group.directory;
+        // One that was left with this number has counted ends of another worker.
+        let _ = std::fs::remove_dir(directory);
         create(directory).map_err(|error| error.to_string())?;
         write(directory, "memory.max", &(memory_bytes + KERNEL_MEMORY_BYTES).to_string())?;
         // A kernel without swap accounting has no such file, and no swap to bound.
@@ -104,27 +113,56 @@ impl WorkerGroup {
 impl Drop for WorkerGroup {
     /// The worker is killed, and its group can be removed once it has left.
     fn drop(&mut self) {
-        let directory = std::mem::take(&mut self.directory);
-        if std::fs::remove_dir(&directory).is_ok() {
+        let leaving = Leaving(std::mem::take(&mut self.directory));
+        if leaving.is_removed() {
             return;
         }
-        // At the very end nobody is left to wait; the next supervisor removes it.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
             for _ in 0..REMOVALS_MAX {
                 tokio::time::sleep(REMOVAL_PAUSE).await;
-                match std::fs::remove_dir(&directory) {
-                    Err(error) if error.kind() == ErrorKind::ResourceBusy => {}
-                    _ => return,
+                if leaving.is_removed() {
+                    return;
                 }
             }
-            tracing::warn!("a worker's control group is still in use: {}", directory.display());
+            tracing::warn!("a worker's control group is still in use: {}", leaving.0.display());
+            std::mem::forget(leaving);
         });
+    }
+}
+
+/// A group whose worker is killed. Dropped with the runtime at the very end, when nobody can come back to it, it waits.
+struct Leaving(PathBuf);
+
+impl Leaving {
+    fn is_removed(&self) -> bool {
+        !matches!(std::fs::remove_dir(&self.0), Err(error) if error.kind() == ErrorKind::ResourceBusy)
+    }
+
+    /// Until the kernel says that the group has no process left: it marks this file as changed.
+    fn wait(&self) -> Result<(), Error> {
+        let events = std::fs::File::open(self.0.join("cgroup.events"))?;
+        events.read_at(&mut [0; 64], 0)?;
+        if !self.is_removed() {
+            poll(&mut [PollFd::new(events.as_fd(), PollFlags::POLLPRI)], LAST_WAIT)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        // What cannot be waited for is removed by the next supervisor.
+        if !self.is_removed() && self.wait().is_ok() {
+            self.is_removed();
+        }
     }
 }
 
 const REMOVAL_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
 const REMOVALS_MAX: u32 = 250;
+/// For each worker that is left at the end; milliseconds.
+const LAST_WAIT: u16 = 500;
 
 /// Root may write everywhere, which does not make it right: systemd marks what it leaves to others.
 #[allow(unsafe_code)] // getxattr has no wrapper in nix.
@@ -139,11 +177,16 @@ fn is_delegated(directory: &Path) -> bool {
     })
 }
 
-/// Groups of workers whose supervisor did not live to remove them. Those in use stay.
+/// Groups of workers whose supervisor did not live to remove them. Those in use stay, and so do those of workers that
+/// another supervisor is about to move in.
 fn remove_leftovers(directory: &Path) {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("worker-")) {
-        let _ = std::fs::remove_dir(entry.path());
+    for entry in entries {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix("worker-"));
+        if pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            let _ = std::fs::remove_dir(entry.path());
+        }
     }
 }
 
@@ -178,6 +221,9 @@ mod tests {
         std::fs::create_dir(&group).expect("a directory");
         std::fs::write(group.join("cgroup.controllers"), "cpu pids\n").expect("a file");
         assert_eq!(refusal("some.scope"), "the memory controller is not delegated");
+        assert_eq!(refusal("some.scope/supervisor"), "the memory controller is not delegated");
+        // Named alike, and somebody else's.
+        assert!(refusal("some.scope/my-supervisor").starts_with("cgroup.controllers: "));
     }
 
     #[test]
@@ -186,8 +232,13 @@ mod tests {
         let group = root.path().join("some.scope");
         std::fs::create_dir_all(&group).expect("a directory");
         std::fs::write(group.join("cgroup.controllers"), "cpu memory pids\n").expect("a file");
+        // No process has this number, and every kernel a first one.
+        for left in ["worker-99999999", "worker-1"] {
+            std::fs::create_dir(group.join(left)).expect("a directory");
+        }
         let groups = ControlGroups::take_in(root.path(), "some.scope/supervisor", |_| true).expect("ours");
         assert_eq!(read(&group, "cgroup.subtree_control").as_deref(), Ok(ENABLE));
+        assert_eq!(["worker-99999999", "worker-1"].map(|left| group.join(left).exists()), [false, true]);
         let worker = groups.admit(7, 1 << 20).expect("a group");
         for (file, content) in [
             ("memory.max", ((1 << 20) + KERNEL_MEMORY_BYTES).to_string()),

@@ -3,7 +3,8 @@
 // user layers: seccomp limits
 // outcome: SIGSYS
 // needs: feature io_uring
-// note: the memory of a ring counts as locked, but not for root
+// needs: limits 6.14
+// note: the memory of a ring counts as locked, but not for root, and not at all before Linux 6.14
 #include "attack.h"
 #include <linux/io_uring.h>
 

@@ -3,6 +3,7 @@
 // user layers: seccomp landlock namespaces limits
 // outcome: SIGSYS
 // needs: feature io_uring
+// needs: limits 6.14
 #include "attack.h"
 #include <linux/io_uring.h>
 

@@ -1,8 +1,10 @@
 // attack: connect over TCP by sending at once, which is not a connect to the kernel's checks
-// layers: seccomp namespaces
+// layers: seccomp namespaces landlock
 // outcome: EPERM
 // needs: feature TCP fast open (the client's, which is the default)
-// note: Landlock has no check on this way
+// needs: landlock 4
+// needs: patched landlock
+// note: Landlock had no check on this way; Linux 6.12.117 has one, 6.18.44 has none
 #include "attack.h"
 #include <netinet/in.h>
 

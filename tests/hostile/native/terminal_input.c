@@ -2,6 +2,7 @@
 // layers: seccomp landlock namespaces
 // outcome: EPERM
 // needs: feature terminals in /dev/ptmx
+// needs: sysctl dev.tty.legacy_tiocsti=1
 // note: the worker's own streams are pipes, so it has to open a terminal first
 #include "attack.h"
 #include <sys/ioctl.h>

@@ -1,0 +1,225 @@
+"""What is asked of one kernel. Each answer is a line: @@|check|pass, FAIL or told|what was found."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+
+from guest import BINARIES, GROUPS, boot_parameter, group, in_short, judge, lockhouse, native, read, run, settle, start, tell
+from guest import who, workers, write
+
+USER = 1000
+CONTROL_GROUP = "control group per worker"
+OLD_TCP, OLD_SIGNALS = "Landlock: TCP", "Landlock: signals, abstract sockets"
+NO_NAMESPACES = {"namespaces, empty root", "network namespace"}
+# What each kernel does not give; everything else must hold.
+ABSENT = {
+    "debian12": {OLD_TCP, OLD_SIGNALS, "no new executable memory"},
+    "ubuntu2404": {OLD_SIGNALS},
+    "debian13": set(),
+}
+# Tests of the suite. The last one names what is taken away as the only thing that is missing.
+PROTECTIONS = ("a_host", "a_seal", "the_doctor", "nothing_is", "where_full")
+TASKS_MAX, MEMORY_MAX = 256, (256 + 32) << 20
+# Python that uses 240 MiB, below its own limit, in small steps and for long.
+EAT = "held = []\nfor _ in range(240):\n    held.append(bytearray(1 << 20))\n    sum(range(200000))\nlen(held)"
+
+
+def doctor(check, absent, **how):
+    report = lockhouse("doctor", "--json", **how)
+    if "protections" not in report:
+        return judge(check, False, report)
+    rows = {row["protection"]: row for row in report["protections"]}
+    found = {name for name, row in rows.items() if row["verdict"] != "holds"}
+    level = "reduced" if absent else "full"
+    words = "; ".join(rows[name]["found"] for name in sorted(found))
+    good = report["level"] == level and found == absent and all(engine["works"] for engine in report["engines"])
+    if good:
+        return judge(check, True, f"{level}{': ' if words else ''}{words}")
+    engines = [engine["found"] for engine in report["engines"] if not engine["works"]]
+    judge(check, False, f"{report['level']} instead of {level}; too weak: {found - absent}; too strong: {absent - found}; {words} {engines}")
+
+
+def doctors(absent):
+    for user in (0, USER):
+        doctor(f"doctor, {who(user)}, group not delegated", absent | {CONTROL_GROUP}, user=user)
+        doctor(f"doctor, {who(user)}, delegated group", absent, user=user, within=group(f"doctor-{user}", user))
+    # Another process stays in the group, so it cannot be divided: it must be left as it was.
+    shared = group("shared", 0)
+    sleeper = start(["/bin/sleep", "1000"], within=shared)
+    doctor("doctor, root, shared group", absent | {CONTROL_GROUP}, within=shared)
+    judge("a shared group is left as it was", os.listdir(shared) and not os.path.exists(f"{shared}/supervisor"), read(f"{shared}/cgroup.procs").split())
+    sleeper.kill()
+    doctor("doctor, root, group of systemd's own", absent | {CONTROL_GROUP}, within=group("own", 0, delegated=False))
+
+
+def runs():
+    for user in (0, USER):
+        path = group(f"run-{user}", user)
+        for language, code in (("python", "1 + 2"), ("typescript", "[1, 2].length + 1")):
+            answer = run(code, language=language, user=user, within=path)
+            judge(f"run {language}, {who(user)}", answer.get("value") == 3, in_short(answer))
+            judge(f"no worker's group is left, {language}, {who(user)}", not workers(path), workers(path))
+            write_off(path, user)
+        # The first one has a worker in use and others on their way.
+        first = start([f"{BINARIES}/lockhouse", "run", "-c", "import time; time.sleep(20)", "--language", "python", "--json"], user=user, within=path, stdout=subprocess.PIPE)
+        settle(lambda: workers(path), 120)
+        second = run("1 + 2", user=user, within=f"{path}/supervisor")
+        first = json.loads(first.communicate(timeout=300)[0])
+        good = second.get("value") == 3 and first.get("status") == "ok" and "control group" not in str(second.get("sandbox"))
+        judge(f"two supervisors in one group, {who(user)}", good, f"{in_short(first)}, {in_short(second)}")
+        anew = run("1 + 2", user=user, within=f"{path}/supervisor")
+        judge(f"started anew in its own place, {who(user)}", anew.get("value") == 3 and "control group" not in str(anew.get("sandbox")), in_short(anew))
+        judge(f"no worker's group is left by any, {who(user)}", not workers(path), workers(path))
+
+
+def write_off(path, user):
+    """What a service manager does between two starts: the group is empty, and divides nothing."""
+    for name in workers(path) + ["supervisor"]:
+        try:
+            os.rmdir(f"{path}/{name}")
+        except OSError:
+            pass
+    write(f"{path}/cgroup.subtree_control", "-memory -pids")
+
+
+def bounds(user):
+    """What a worker's group bounds while it lives, and that the kernel's word on its end is heard."""
+    path = group(f"bounds-{user}", user)
+    process = start([f"{BINARIES}/lockhouse", "run", "-c", EAT, "--language", "python", "--json"], user=user, within=path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    busy = lambda: next((name for name in workers(path) if int(read(f"{path}/{name}/memory.current") or 0) > 24 << 20), None)
+    name = settle(busy, 120)
+    if not name:
+        process.kill()
+        return judge(f"a worker's group, {who(user)}", False, f"none uses memory: {os.listdir(path)} {process.communicate()}")
+    worker = f"{path}/{name}"
+    values = {file: read(f"{worker}/{file}") for file in ("pids.max", "memory.max", "memory.swap.max", "memory.oom.group", "cgroup.procs")}
+    expected = {"pids.max": str(TASKS_MAX), "memory.max": str(MEMORY_MAX), "memory.oom.group": "1", "cgroup.procs": name.removeprefix("worker-")}
+    judge(f"a worker's group, {who(user)}", all(values[file] == value for file, value in expected.items()), values)
+    try:
+        write(f"{worker}/memory.max", str(48 << 20))
+        out, err = process.communicate(timeout=200)
+        answer = json.loads(out)
+    except (OSError, ValueError) as error:
+        process.kill()
+        return judge(f"killed for want of memory, {who(user)}", False, f"{error} {process.communicate()}")
+    judge(f"killed for want of memory, {who(user)}", "memory limit of 256 MiB" in in_short(answer) and answer["status"] == "limit", in_short(answer))
+    judge(f"no worker's group is left after that, {who(user)}", not workers(path), workers(path))
+    write_off(path, user)
+
+
+def bombs(user):
+    path = group(f"bombs-{user}", user)
+    native_run = lambda name, **how: run(name, *native(user), language="typescript", user=user, **how)
+    # The kernel counts tasks by user as well, in an own user namespace: root has no such bound.
+    outside = native_run("bomb_threads")
+    judge(f"300 threads without a group, {who(user)}", outside.get("value") == (-11 if user else 0), in_short(outside))
+    for attack, expected in (("bomb_threads", -11), ("bomb_memory", -12)):
+        answer = native_run(attack, within=path)
+        judge(f"{attack} in a group, {who(user)}", answer.get("value") == expected, in_short(answer))
+        write_off(path, user)
+    for code in ("held = bytearray(1 << 30)", "held = []\nwhile True: held.append(bytearray(1 << 20))"):
+        answer = run(code, user=user, within=path)
+        judge(f"Python's memory bomb, {who(user)}", answer.get("status") == "limit" and "memory limit of 256 MiB" in in_short(answer), in_short(answer))
+        write_off(path, user)
+    threads = "import threading, time\nfor _ in range(300): threading.Thread(target=time.sleep, args=(5,)).start()"
+    answer = run(threads, user=user, within=path)
+    judge(f"Python's thread bomb, {who(user)}", answer.get("status") == "error", in_short(answer))
+
+
+def leftovers(user):
+    path = group(f"left-{user}", user)
+    os.mkdir(f"{path}/worker-99999")
+    os.mkdir(f"{path}/worker-99998")
+    if user:
+        os.chown(f"{path}/worker-99999", user, user)
+    # One that is in use must stay.
+    sleeper = start(["/bin/sleep", "1000"], within=f"{path}/worker-99998")
+    answer = run("1 + 2", user=user, within=path)
+    judge(f"leftovers are removed, {who(user)}", answer.get("value") == 3 and workers(path) == ["worker-99998"], f"{in_short(answer)} {answer.get('sandbox')} {workers(path)}")
+    sleeper.kill()
+
+
+def suite(check, names, timeout=1500):
+    """Tests of the suite `sandbox`, and the rows of its tables that failed."""
+    arguments = ["/bin/sh", "-c", f"exec {BINARIES}/deps/sandbox --test-threads 1 --nocapture {' '.join(names)}"]
+    began = time.monotonic()
+    process = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, stdin=subprocess.DEVNULL)
+    lines = process.stdout.splitlines()
+    for line in lines:
+        if re.search(r"FAIL|panicked|reached: \[", line):
+            print(f"{check}: {line}", flush=True)
+    summary = next((line for line in lines if line.startswith("test result")), "no result")
+    judge(check, process.returncode == 0, f"{summary} {time.monotonic() - began:.0f} s")
+
+
+def no_namespaces(absent):
+    write("/proc/sys/user/max_user_namespaces", "0")
+    doctor("no user namespaces: user", absent | {CONTROL_GROUP} | NO_NAMESPACES, user=USER)
+    doctor("no user namespaces: root needs none", absent | {CONTROL_GROUP})
+    answer = run("1 + 2", user=USER)
+    judge("no user namespaces: said with the answer", answer.get("value") == 3 and "no namespaces" in str(answer.get("sandbox")), answer.get("sandbox"))
+    write("/proc/sys/user/max_user_namespaces", "10000")
+
+
+def apparmor(absent):
+    """Ubuntu's restriction, as it is on a desktop, and the profile that lifts it for Lockhouse."""
+    switch = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
+    if not os.path.exists(switch):
+        return tell("AppArmor's restriction", "told", "this kernel has none")
+    write(switch, "1")
+    for source, target in (("lockhouse", "bin"), ("lockhouse-worker", "lib/lockhouse"), ("liblockhouse_python.so", "lib/lockhouse")):
+        os.makedirs(f"/usr/local/{target}", exist_ok=True)
+        shutil.copy2(f"{BINARIES}/{source}", f"/usr/local/{target}")
+    installed = {"program": "/usr/local/bin/lockhouse", "user": USER}
+    doctor("AppArmor's restriction, no profile at all", absent | {CONTROL_GROUP} | NO_NAMESPACES, **installed)
+    load_profile("/ubuntu/etc/apparmor.d/unprivileged_userns")
+    doctor("AppArmor's restriction, Ubuntu's profile", absent | {CONTROL_GROUP} | NO_NAMESPACES, **installed)
+    profile = "/profiles/lockhouse"
+    if not os.path.exists(profile):
+        tell("AppArmor profile", "told", "packaging has none; one of two lines instead")
+        write(profile, "abi <abi/4.0>,\nprofile lockhouse /usr/local/bin/lockhouse flags=(unconfined) {\n  userns,\n}\n")
+    load_profile(profile)
+    doctor("AppArmor's restriction, our profile", absent | {CONTROL_GROUP}, **installed)
+    write(switch, "0")
+
+
+def load_profile(profile):
+    """With Ubuntu's own parser."""
+    libraries = "/ubuntu/usr/lib/x86_64-linux-gnu"
+    parser = [f"{libraries}/ld-linux-x86-64.so.2", "--library-path", libraries, "/ubuntu/sbin/apparmor_parser"]
+    command = [*parser, "--skip-cache", "--replace", "--base", "/ubuntu/etc/apparmor.d", profile]
+    done = subprocess.run(command, capture_output=True, text=True)
+    judge(f"AppArmor takes {os.path.basename(profile)}", done.returncode == 0, f"{done.stdout} {done.stderr}")
+
+
+def main():
+    kernel = boot_parameter("kernel")
+    only = boot_parameter("checks")
+    absent = ABSENT[kernel]
+    tell("kernel", "told", f"{os.uname().release}, LSMs {read('/sys/kernel/security/lsm')}")
+    write(f"{GROUPS}/cgroup.subtree_control", "+memory +pids")
+    everything = {
+        "doctors": lambda: doctors(absent),
+        "runs": runs,
+        "bounds": lambda: [bounds(user) for user in (0, USER)],
+        "bombs": lambda: [bombs(user) for user in (0, USER)],
+        "leftovers": lambda: [leftovers(user) for user in (0, USER)],
+        "namespaces": lambda: no_namespaces(absent),
+        "apparmor": lambda: apparmor(absent),
+        "sweep": lambda: suite("sweep of system calls", ["sweep::"]),
+        "protections": lambda: suite("protections", ["protections::" + test for test in PROTECTIONS[: 4 if absent else 5]]),
+        "ablation": lambda: suite("ablation", ["ablation::"]),
+    }
+    for name, part in everything.items():
+        if only and name not in only.split(","):
+            continue
+        try:
+            part()
+        except Exception as error:
+            tell(name, "FAIL", f"{type(error).__name__}: {error}")
+
+
+main()

@@ -1,0 +1,52 @@
+#!/bin/sh
+# Runs Lockhouse on the kernels that users have: Debian 12 and 13, Ubuntu 24.04, each in QEMU, from what prepare.sh made.
+#   run.sh [KERNEL...]     CHECKS=doctors,bounds narrows the checks (see checks.py), ACCELERATOR=tcg does without KVM
+# Prints what each kernel was found to do and a table at the end; fails if a check does. Needs qemu-system-x86. Minutes
+# with KVM; most of an hour without, of which the tables of native attacks are nearly all.
+set -eu
+
+build=$(cd "$(dirname "$0")/../.." && pwd)/build/kernels
+kernels=${*:-debian12 ubuntu2404 debian13}
+# Where /dev/kvm is emulated without the processor's help, kernels as distributed do not boot under it.
+if [ -w /dev/kvm ] && grep -qE '^flags.* (vmx|svm)( |$)' /proc/cpuinfo; then usual=kvm; else usual=tcg; fi
+accelerator=${ACCELERATOR:-$usual}
+model=host
+[ "$accelerator" = kvm ] || model=max
+
+if ! command -v qemu-system-x86_64 >/dev/null 2>&1; then
+    echo "tests/kernels: QEMU is missing. Install it with: apt-get install qemu-system-x86" >&2
+    exit 1
+fi
+if [ ! -s "$build/initramfs.cpio.gz" ]; then
+    echo "tests/kernels: nothing to boot yet; run tests/kernels/prepare.sh" >&2
+    exit 1
+fi
+
+for kernel in $kernels; do
+    echo "== $kernel: $(cat "$build/$kernel/version") ($accelerator)"
+    timeout "${LIMIT:-3600}" qemu-system-x86_64 -accel "$accelerator" -cpu "$model" -m 4096 -smp 2 -nodefaults \
+        -no-user-config -display none -serial stdio -no-reboot -kernel "$build/$kernel/vmlinuz" \
+        -initrd "$build/initramfs.cpio.gz" </dev/null 2>&1 \
+        -append "console=ttyS0 loglevel=1 panic=-1 kernel=$kernel checks=${CHECKS:-}" |
+        tr -d '\r' | tee "$build/$kernel/log" | sed -n 's/^.*@@|//p' | tr '|' ' ' || true
+done
+
+for kernel in $kernels; do
+    sed -n "s/^.*@@|/$kernel|/p" "$build/$kernel/log"
+    # One that did not get to its end says nothing about the rest.
+    grep -q '@@|end|' "$build/$kernel/log" || echo "$kernel|the end was reached|FAIL|see $build/$kernel/log"
+done | awk -F'|' -v kernels="$kernels" '
+    $3 == "told" { next }
+    !($2 in seen) { seen[$2] = 1; order[++count] = $2 }
+    { verdict[$2, $1] = $3; if ($3 == "FAIL") { failed = 1; faults = faults "\n" $1 ": " $2 ": " $4 } }
+    END {
+        columns = split(kernels, name, " ")
+        printf "\n%-60s", "check"
+        for (i = 1; i <= columns; i++) printf " %-10s", name[i]
+        for (row = 1; row <= count; row++) {
+            printf "\n%-60s", order[row]
+            for (i = 1; i <= columns; i++) printf " %-10s", ((order[row], name[i]) in verdict) ? verdict[order[row], name[i]] : "-"
+        }
+        print "\n" faults
+        exit failed || count == 0
+    }'
