@@ -31,6 +31,11 @@ use crate::protections;
 /// Preloading Python takes a tenth of a second; a heavy package on a slow disk can take many.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// How long a zygote that closed its socket may take to end.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
+/// It is of another version, most likely.
+const FOREIGN: &str = "it does not speak this version's protocol";
+
 /// How often it is looked whether an orphaned worker has ended. They are killed before this begins.
 const REAPING_PAUSE: Duration = Duration::from_millis(5);
 const REAPINGS_MAX: u32 = 1_000;
@@ -162,20 +167,19 @@ impl Zygote {
                 }
             }
             Ok(Some((FromZygote::Refused { reason }, _))) => Err(PoolError::Refused(bounded(&reason))),
-            // Of another version, most likely. It is ended as this is dropped.
-            Ok(Some(_)) => Err(PoolError::zygote("it does not speak this version's protocol")),
-            Err(error) => {
-                Err(PoolError::zygote(format!("it does not speak this version's protocol: {error}")))
-            }
-            Ok(None) => {
-                let status = self.child.wait().await.map(|status| status.to_string()).unwrap_or_default();
-                let program = command.program.display();
-                Err(PoolError::zygote(format!(
-                    "{program} ended before it was ready ({status}){}",
-                    self.last_lines.told().await
-                )))
-            }
+            Ok(Some(_)) => Err(PoolError::zygote(FOREIGN)),
+            Ok(None) | Err(_) => Err(self.unusable(command).await),
         }
+    }
+
+    /// Why nothing that makes sense came: it has ended, or it is something else.
+    async fn unusable(&mut self, command: &ZygoteCommand) -> PoolError {
+        let Ok(status) = tokio::time::timeout(END_TIMEOUT, self.child.wait()).await else {
+            return PoolError::zygote(FOREIGN);
+        };
+        let status = status.map(|status| status.to_string()).unwrap_or_default();
+        let (program, told) = (command.program.display(), self.last_lines.told().await);
+        PoolError::zygote(format!("{program} ended before it was ready ({status}){told}"))
     }
 
     async fn keep(mut self, mut wanted: mpsc::UnboundedReceiver<bool>, told: impl Fn(Told)) {
