@@ -28,7 +28,7 @@ for kernel in $kernels; do
         -no-user-config -display none -serial stdio -no-reboot -kernel "$build/$kernel/vmlinuz" \
         -initrd "$build/initramfs.cpio.gz" </dev/null 2>&1 \
         -append "console=ttyS0 loglevel=1 panic=-1 kernel=$kernel checks=${CHECKS:-}" |
-        tr -d '\r' | tee "$build/$kernel/log" | sed -n 's/^.*@@|//p' | tr '|' ' ' || true
+        sed -u 's/\r$//' | tee "$build/$kernel/log" | sed -un 's/^.*@@|//p' || true
 done
 
 for kernel in $kernels; do

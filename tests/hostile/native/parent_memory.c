@@ -2,6 +2,7 @@
 // layers: seccomp landlock namespaces privileges
 // user layers: seccomp landlock namespaces hardening
 // outcome: EPERM
+// needs: user sysctl kernel.yama.ptrace_scope=0
 #include "attack.h"
 
 long attack(void) {

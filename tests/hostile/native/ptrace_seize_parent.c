@@ -2,6 +2,7 @@
 // layers: seccomp landlock privileges
 // user layers: seccomp landlock hardening
 // outcome: SIGSYS
+// needs: user sysctl kernel.yama.ptrace_scope=0
 #include "attack.h"
 #include <sys/ptrace.h>
 

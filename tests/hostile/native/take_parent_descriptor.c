@@ -2,6 +2,7 @@
 // layers: seccomp landlock privileges
 // user layers: seccomp landlock hardening
 // outcome: EPERM
+// needs: user sysctl kernel.yama.ptrace_scope=0
 #include "attack.h"
 
 long attack(void) {

@@ -4,7 +4,7 @@
 // needs: feature TCP fast open (the client's, which is the default)
 // needs: landlock 4
 // needs: patched landlock
-// note: Landlock had no check on this way; Linux 6.12.117 has one, 6.18.44 has none
+// note: Landlock had no check on this way; Debian's 6.12.117 and Ubuntu's 6.8.0-151 have one, 6.18.44 has none
 #include "attack.h"
 #include <netinet/in.h>
 

@@ -109,6 +109,9 @@ impl Host {
             Some(("ordinary", _)) => self.is_root,
             Some(("kernel", version)) => !self.has_kernel(version),
             Some(("sysctl", setting)) => is_set_otherwise(setting),
+            Some(("user", need)) => {
+                !self.is_root && need.strip_prefix("sysctl ").is_some_and(is_set_otherwise)
+            }
             _ => false,
         };
         attack.needs.iter().find(lacks).map(String::as_str)
