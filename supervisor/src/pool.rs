@@ -183,7 +183,7 @@ struct Keeper {
     crashed: bool,
     forks: u32,
     forking: usize,
-    /// With their generation, the oldest first.
+    /// With their generation, in the order of their arrival.
     idle: VecDeque<(u32, Worker)>,
     waiting: VecDeque<Waiting>,
     running: usize,
@@ -340,11 +340,11 @@ impl Keeper {
             // A lease that nobody takes any more gives its place back as it is dropped.
             let _ = waiting.send(Ok(Lease { worker, _place: Place(self.events.clone()) }));
         }
-        // Those of a retired zygote make room, and with the last of them it ends.
+        // Those of a retired zygote make room, and with the last of them it ends. One may have come after newer ones.
         while self.idle.len() > self.settings.idle
-            && self.idle.front().is_some_and(|(generation, _)| *generation != self.generation)
+            && let Some(at) = self.idle.iter().position(|(generation, _)| *generation != self.generation)
         {
-            self.idle.pop_front();
+            self.idle.remove(at);
         }
         if self.failures >= FAILURES_MAX {
             return;

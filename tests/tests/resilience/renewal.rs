@@ -13,15 +13,11 @@ const CRASH: [&str; 2] = [
 /// What differs from zygote to zygote: Python's hash seed; the address layout shows in no value of TypeScript.
 const SEED: &str = "hash('lockhouse')";
 
-fn zygotes_of(session: &Session, language: &str) -> Vec<u32> {
-    let is_python = language == "python";
-    let of_that_language = zygotes(session).into_iter().filter(|it| it.command.contains(" -I ") == is_python);
-    of_that_language.map(|zygote| zygote.pid).collect()
-}
-
 /// The zygote of a language, when there is just one.
 fn only_zygote(session: &Session, language: &str) -> Option<u32> {
-    let pids = zygotes_of(session, language);
+    let is_python = language == "python";
+    let of_that_language = zygotes(session).into_iter().filter(|it| it.command.contains(" -I ") == is_python);
+    let pids: Vec<u32> = of_that_language.map(|zygote| zygote.pid).collect();
     (pids.len() == 1).then(|| pids[0])
 }
 
@@ -77,9 +73,6 @@ async fn programs_go_on_while_zygotes_are_renewed_by_count() {
             answers.push(session.run_code(language, "1 + 1").await);
         }
         assert!(answers.iter().all(|answer| answer["value"] == 2), "{answers:?}");
-        wait_until("another zygote", async || {
-            zygotes_of(&session, language).iter().any(|pid| *pid != first).then_some(())
-        })
-        .await;
+        renewed(&session, language, first).await;
     }
 }
