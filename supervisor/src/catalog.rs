@@ -3,12 +3,14 @@
 //! Everything in a definition comes from an upstream server and is treated as hostile: sizes are bounded, names are
 //! checked, and what people see is one line without control characters.
 
+mod catalogue;
 mod search;
 mod signature;
 
 use lockhouse_protocol::ToolName;
 use serde_json::{Map, Value, json};
 
+pub(crate) use catalogue::Catalogue;
 pub(crate) use search::rank;
 
 /// Tools of one server that are kept; the rest is dropped with a warning.

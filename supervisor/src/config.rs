@@ -14,7 +14,7 @@ use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
 use crate::execution::ExecutionLimits;
 use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
-use crate::upstream::ServerCommand;
+use crate::upstream::ServerDefinition;
 
 /// Bytes of a configuration, policy or servers file.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -83,7 +83,7 @@ pub(crate) struct Settings {
     /// Bytes of value, stdout and stderr, each, that an AI client is shown.
     pub(crate) shown_bytes: usize,
     pub(crate) audit_directory: PathBuf,
-    pub(crate) servers: BTreeMap<ServerName, ServerCommand>,
+    pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
     document: document::Document,
 }
 
@@ -93,14 +93,14 @@ impl Settings {
     /// # Errors
     /// [`ConfigError`], with every fault of the file that it is about.
     pub(crate) fn load(files: &Files) -> Result<Self, ConfigError> {
-        let document = match locate::file(files.config.as_deref(), "config.toml") {
-            Some(path) => document::Document::parse(&read(&path)?)?,
+        let path = locate::file(files.config.as_deref(), "config.toml");
+        let document = match &path {
+            Some(path) => document::Document::parse(&read(path)?)?,
             None => document::Document::default(),
         };
-        let mut servers = document.servers();
+        let mut servers = document.servers(&path.unwrap_or_default().display().to_string());
         if let Some(path) = &files.servers {
-            let defaults = document.server_defaults();
-            servers.extend(servers_file::parse(&read(path)?, &defaults)?);
+            servers.extend(servers_file::parse(&read(path)?, document.server_limits())?);
         }
         let audit_directory = match &document.audit.directory {
             Some(directory) => directory.clone(),

@@ -170,7 +170,8 @@ impl Gate {
         let subject = Subject { execution: from.execution, call, server, tool };
         let permitted = self.decide(subject, connection).map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
-        let definition = offer.tool(tool).ok_or_else(|| failed(self.unknown_tool(server, tool, &offer)))?;
+        let known = offer.catalogue.tool(tool);
+        let definition = known.ok_or_else(|| failed(self.unknown_tool(server, tool, &offer.catalogue)))?;
         let may_change = !definition.read_only;
         let argument_bytes = arguments.len();
         let arguments = arguments::named(definition, arguments).map_err(failed)?;

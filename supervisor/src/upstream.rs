@@ -2,41 +2,36 @@
 //!
 //! A call needs a [`PermittedCall`], which only the policy's decision makes: there is no other way in.
 
+mod calls;
 mod connection;
+mod definition;
 mod fault;
+mod hold;
+mod host;
+mod http;
 mod link;
 mod listing;
 mod process;
 mod request;
 mod result;
 mod secrets;
+mod status;
 mod transport;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use lockhouse_protocol::ServerName;
 
-pub(crate) use connection::{Connection, Offer, State};
+pub(crate) use connection::{Connection, State};
+pub(crate) use definition::{
+    Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition,
+    ServerLimits, Start, ToolSelection,
+};
+pub(crate) use status::Status;
 
 /// Set for every upstream server: a Lockhouse among them must not start the next.
 pub(crate) const NESTED: &str = "LOCKHOUSE_UPSTREAM";
-
-/// How one stdio upstream server is started.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ServerCommand {
-    pub(crate) program: String,
-    pub(crate) arguments: Vec<String>,
-    pub(crate) environment: BTreeMap<String, String>,
-    pub(crate) directory: Option<std::path::PathBuf>,
-    /// From the start of the process to its list of tools.
-    pub(crate) start_timeout: Duration,
-    /// One call.
-    pub(crate) call_timeout: Duration,
-    /// One line of JSON, bytes.
-    pub(crate) line_bytes_max: usize,
-}
 
 /// All connections, by name.
 #[derive(Clone, Debug, Default)]
@@ -45,9 +40,9 @@ pub(crate) struct Upstreams(Arc<BTreeMap<ServerName, Connection>>);
 impl Upstreams {
     /// Starts to connect to all of them at once. Nobody waits here: a server that fails keeps its own callers waiting
     /// and no one else's.
-    pub(crate) fn connect(servers: BTreeMap<ServerName, ServerCommand>) -> Self {
-        let connect = |(name, command): (ServerName, ServerCommand)| {
-            let connection = Connection::open(name.clone(), command);
+    pub(crate) fn connect(servers: BTreeMap<ServerName, ServerDefinition>) -> Self {
+        let connect = |(name, definition): (ServerName, ServerDefinition)| {
+            let connection = Connection::open(name.clone(), definition);
             (name, connection)
         };
         Self(Arc::new(servers.into_iter().map(connect).collect()))

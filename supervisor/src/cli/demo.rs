@@ -7,7 +7,6 @@ pub(crate) mod server;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use lockhouse_policies::{Policy, Source};
 use lockhouse_protocol::ServerName;
@@ -18,7 +17,7 @@ use super::{UNAVAILABLE, complain, table};
 use crate::config::{Files, Settings};
 use crate::execution::{Answer, Language, parsed};
 use crate::supervisor::{CodeRequest, Supervisor};
-use crate::upstream::ServerCommand;
+use crate::upstream::{Reach, ServerCommand, ServerDefinition, ServerLimits};
 
 const POLICY: &str = include_str!("demo/policy.toml");
 const PROGRAMS: [(&str, Language, &str); 4] = [
@@ -78,16 +77,13 @@ async fn shown() -> Result<bool, Box<dyn std::error::Error>> {
     Ok(all_ended_as_meant)
 }
 
-fn demo_server() -> std::io::Result<ServerCommand> {
-    Ok(ServerCommand {
+fn demo_server() -> std::io::Result<ServerDefinition> {
+    let command = ServerCommand {
         program: std::env::current_exe()?.to_string_lossy().into_owned(),
         arguments: vec!["demo-server".into()],
-        environment: BTreeMap::new(),
-        directory: None,
-        start_timeout: Duration::from_secs(10),
-        call_timeout: Duration::from_secs(10),
-        line_bytes_max: 16 * 1024 * 1024,
-    })
+        ..ServerCommand::default()
+    };
+    Ok(ServerDefinition::new(Reach::Stdio(command), ServerLimits::default(), "the demo".into()))
 }
 
 /// What an AI client that connects to the server itself is told of its tools.
@@ -96,8 +92,8 @@ async fn definitions_bytes(
     server: &ServerName,
 ) -> Result<usize, Box<dyn std::error::Error>> {
     let connection = supervisor.gate().upstreams().get(server).ok_or("the demo server is missing")?;
-    let offer = connection.offer().await.map_err(|failure| failure.message)?;
-    Ok(offer.definitions_bytes)
+    let catalogue = connection.catalogue().await.map_err(|failure| failure.message)?;
+    Ok(catalogue.definitions_bytes)
 }
 
 fn comparison(title: &str, definitions: usize, code: &str, answer: &Answer) -> Vec<String> {

@@ -10,7 +10,7 @@ use lockhouse_protocol::ServerName;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::upstream::ServerCommand;
+use crate::upstream::{Reach, ServerCommand, ServerDefinition, ServerLimits};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -125,14 +125,6 @@ struct Server {
     call_timeout_seconds: Option<u32>,
 }
 
-/// What a server gets that does not say otherwise.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ServerDefaults {
-    pub(super) start_timeout: Duration,
-    pub(super) call_timeout: Duration,
-    pub(super) line_bytes_max: usize,
-}
-
 impl Document {
     /// Reads and checks the file.
     pub(super) fn parse(source: &Source) -> Result<Self, Diagnostics> {
@@ -177,30 +169,30 @@ impl Document {
     }
 
     /// What servers get by default.
-    pub(super) fn server_defaults(&self) -> ServerDefaults {
-        ServerDefaults {
-            start_timeout: Duration::from_secs(30),
-            call_timeout: Duration::from_secs(60),
-            // A line holds its result twice where a server sends structured content and the same as text.
-            line_bytes_max: self.limits.frame_kib as usize * 1024 * 3,
-        }
+    pub(super) fn server_limits(&self) -> ServerLimits {
+        // A message holds its result twice where a server sends structured content and the same as text.
+        let message_bytes_max = self.limits.frame_kib as usize * 1024 * 3;
+        ServerLimits { message_bytes_max, ..ServerLimits::default() }
     }
 
     /// The servers, as they are started.
-    pub(super) fn servers(&self) -> BTreeMap<ServerName, ServerCommand> {
-        let defaults = self.server_defaults();
+    pub(super) fn servers(&self, origin: &str) -> BTreeMap<ServerName, ServerDefinition> {
         let seconds = |seconds: Option<u32>| seconds.map(|seconds| Duration::from_secs(seconds.into()));
-        let command = |server: &Server| ServerCommand {
-            program: server.command.clone(),
-            arguments: server.args.clone(),
-            environment: server.env.clone(),
-            directory: server.cwd.clone(),
-            start_timeout: seconds(server.start_timeout_seconds).unwrap_or(defaults.start_timeout),
-            call_timeout: seconds(server.call_timeout_seconds).unwrap_or(defaults.call_timeout),
-            line_bytes_max: defaults.line_bytes_max,
+        let definition = |server: &Server| {
+            let command = ServerCommand {
+                program: server.command.clone(),
+                arguments: server.args.clone(),
+                environment: server.env.clone(),
+                directory: server.cwd.clone(),
+                confinement: None,
+            };
+            let mut limits = self.server_limits();
+            limits.start_timeout = seconds(server.start_timeout_seconds).unwrap_or(limits.start_timeout);
+            limits.call_timeout = seconds(server.call_timeout_seconds).unwrap_or(limits.call_timeout);
+            ServerDefinition::new(Reach::Stdio(command), limits, origin.to_owned())
         };
         let entry = |(name, server): (&Spanned<String>, &Server)| {
-            Some((ServerName::new(name.get_ref().as_str()).ok()?, command(server)))
+            Some((ServerName::new(name.get_ref().as_str()).ok()?, definition(server)))
         };
         self.servers.iter().filter_map(entry).collect()
     }

@@ -11,8 +11,7 @@ use lockhouse_protocol::ServerName;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::document::ServerDefaults;
-use crate::upstream::ServerCommand;
+use crate::upstream::{Reach, ServerCommand, ServerDefinition, ServerLimits};
 
 #[derive(Deserialize)]
 struct Entry {
@@ -27,8 +26,8 @@ struct Entry {
 /// Reads the file.
 pub(super) fn parse(
     source: &Source,
-    defaults: &ServerDefaults,
-) -> Result<BTreeMap<ServerName, ServerCommand>, Diagnostics> {
+    limits: ServerLimits,
+) -> Result<BTreeMap<ServerName, ServerDefinition>, Diagnostics> {
     let document: Value = serde_json::from_str(&source.text).map_err(|error| {
         // Without its line, which may hold a secret.
         let path = format!("{}:{}:{}", source.path, error.line(), error.column());
@@ -43,8 +42,8 @@ pub(super) fn parse(
     };
     let mut servers = BTreeMap::new();
     for (name, entry) in entries {
-        match server(name, entry, defaults) {
-            Ok(Some((name, command))) => drop(servers.insert(name, command)),
+        match server(name, entry, limits, &source.path) {
+            Ok(Some((name, definition))) => drop(servers.insert(name, definition)),
             Ok(None) => {}
             Err(reason) => tracing::warn!("{}: server {name:?} is left out: {reason}", source.path),
         }
@@ -55,8 +54,9 @@ pub(super) fn parse(
 fn server(
     name: &str,
     entry: &Value,
-    defaults: &ServerDefaults,
-) -> Result<Option<(ServerName, ServerCommand)>, String> {
+    limits: ServerLimits,
+    origin: &str,
+) -> Result<Option<(ServerName, ServerDefinition)>, String> {
     let name = ServerName::new(name).map_err(|invalid| invalid.to_string())?;
     if entry.get("command").is_none() && (entry.get("url").is_some() || entry.get("serverUrl").is_some()) {
         return Err("it is reached over HTTP, and this version connects to stdio servers only".into());
@@ -78,11 +78,9 @@ fn server(
         arguments: entry.args,
         environment,
         directory: entry.cwd,
-        start_timeout: defaults.start_timeout,
-        call_timeout: defaults.call_timeout,
-        line_bytes_max: defaults.line_bytes_max,
+        confinement: None,
     };
-    Ok(Some((name, command)))
+    Ok(Some((name, ServerDefinition::new(Reach::Stdio(command), limits, origin.to_owned()))))
 }
 
 /// The variables of a server. What is wrong with one is said without its value, which may be a secret.
@@ -98,16 +96,11 @@ fn environment(entry: &Value) -> Result<BTreeMap<String, String>, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-
-    const DEFAULTS: ServerDefaults =
-        ServerDefaults { start_timeout: Duration::ZERO, call_timeout: Duration::ZERO, line_bytes_max: 1 };
 
     fn parsed(text: &str) -> Result<Vec<String>, String> {
         let source = Source { path: "mcp.json".into(), text: text.into() };
-        let servers = parse(&source, &DEFAULTS).map_err(|faults| faults.to_string())?;
+        let servers = parse(&source, ServerLimits::default()).map_err(|faults| faults.to_string())?;
         Ok(servers.keys().map(ToString::to_string).collect())
     }
 
@@ -130,7 +123,7 @@ mod tests {
         ] {
             let entry = format!(r#"{{"command": "x", "env": {env}}}"#);
             let entry = serde_json::from_str(&entry).expect("JSON");
-            assert_eq!(server("x", &entry, &DEFAULTS).err().as_deref(), Some(told));
+            assert_eq!(server("x", &entry, ServerLimits::default(), "mcp.json").err().as_deref(), Some(told));
         }
         let fault = parsed(r#"{"mcpServers": {"x": {"command": "a", "env": {"TOKEN": "SEKRET",}}}}"#);
         let fault = fault.expect_err("a fault");

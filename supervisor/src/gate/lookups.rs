@@ -7,8 +7,8 @@ use lockhouse_protocol::{Failure, FailureCode, Reply, ServerName, ToolName};
 use serde_json::{Value, json};
 
 use super::{Gate, Requester, about, arguments, cut, denied, failure};
-use crate::catalog::{self, Tool};
-use crate::upstream::{Connection, Offer, State};
+use crate::catalog::{self, Catalogue, Tool};
+use crate::upstream::{Connection, State};
 
 /// How long a search waits for servers that are starting.
 const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
@@ -20,9 +20,9 @@ impl Gate {
     pub(crate) fn every_tool(&self) -> Vec<(&ServerName, Tool, bool)> {
         let mut tools = Vec::new();
         for (server, connection) in self.upstreams.iter() {
-            let State::Connected(offer) = connection.state() else { continue };
+            let Some(catalogue) = connection.known() else { continue };
             let row = |tool: &Tool| (server, tool.clone(), self.policy.permits(server, &tool.name));
-            tools.extend(offer.tools.iter().map(row));
+            tools.extend(catalogue.tools.iter().map(row));
         }
         tools
     }
@@ -31,6 +31,7 @@ impl Gate {
     pub(crate) fn unavailable(&self, servers: &[ServerName]) -> Vec<String> {
         let told = |name: &ServerName| match self.upstreams.get(name)?.state() {
             State::Connected(_) => None,
+            State::Idle => None,
             State::Connecting => Some(format!("{name}: still connecting")),
             State::Failed(reason) => Some(format!("{name}: {}", cut(&reason))),
         };
@@ -39,9 +40,16 @@ impl Gate {
 
     pub(super) fn list_servers(&self, from: &Requester) -> Reply {
         let row = |name: &ServerName| {
-            let (state, tools, error) = match self.upstreams.get(name).map(Connection::state) {
-                Some(State::Connected(offer)) => ("connected", self.permitted(name, &offer).count(), None),
+            let connection = self.upstreams.get(name);
+            let (state, tools, error) = match connection.map(Connection::state) {
+                Some(State::Connected(offer)) => {
+                    ("connected", self.permitted(name, &offer.catalogue).count(), None)
+                }
                 Some(State::Failed(reason)) => ("failed", 0, Some(reason)),
+                Some(State::Idle) => {
+                    let known = connection.and_then(Connection::known);
+                    ("idle", known.map_or(0, |known| self.permitted(name, &known).count()), None)
+                }
                 _ => ("connecting", 0, None),
             };
             let mut row = json!({"name": name.as_str(), "state": state, "tools": tools});
@@ -54,10 +62,11 @@ impl Gate {
     }
 
     pub(super) async fn list_tools(&self, from: &Requester, server: &ServerName) -> Reply {
-        let offer = self.connection(from, server)?.offer().await?;
-        let briefs =
-            || self.permitted(server, &offer).map(Tool::brief).collect::<Value>().to_string().into_bytes();
-        Ok(offer.briefs.get_or_init(briefs).clone())
+        let catalogue = self.connection(from, server)?.catalogue().await?;
+        let briefs = || {
+            self.permitted(server, &catalogue).map(Tool::brief).collect::<Value>().to_string().into_bytes()
+        };
+        Ok(catalogue.briefs.get_or_init(briefs).clone())
     }
 
     pub(super) async fn describe(&self, from: &Requester, server: &ServerName, tool: &ToolName) -> Reply {
@@ -67,8 +76,9 @@ impl Gate {
         if let Decision::Deny(denial) = self.policy.decide(server, tool) {
             return Err(named(self.misnamed(server, tool, connection).unwrap_or_else(|| denied(&denial))));
         }
-        let offer = connection.offer().await?;
-        let definition = offer.tool(tool).ok_or_else(|| named(self.unknown_tool(server, tool, &offer)))?;
+        let catalogue = connection.catalogue().await?;
+        let definition =
+            catalogue.tool(tool).ok_or_else(|| named(self.unknown_tool(server, tool, &catalogue)))?;
         Ok(definition.full(server.as_str()).to_string().into_bytes())
     }
 
@@ -81,26 +91,38 @@ impl Gate {
         full: bool,
     ) -> Vec<Value> {
         let connections = servers.iter().filter_map(|name| Some((name, self.upstreams.get(name)?)));
-        let offers = futures_util::future::join_all(connections.map(async |(name, connection)| {
-            let offer = tokio::time::timeout(SEARCH_PATIENCE, connection.offer());
-            Some((name, offer.await.ok()?.ok()?))
+        let catalogues = futures_util::future::join_all(connections.map(async |(name, connection)| {
+            let catalogue = tokio::time::timeout(SEARCH_PATIENCE, connection.catalogue());
+            Some((name, catalogue.await.ok()?.ok()?))
         }));
-        let offers: Vec<_> = offers.await.into_iter().flatten().collect();
-        let tools: Vec<(&str, &Tool)> = offers
+        let catalogues: Vec<_> = catalogues.await.into_iter().flatten().collect();
+        let tools: Vec<(&str, &Tool)> = catalogues
             .iter()
-            .flat_map(|(name, offer)| self.permitted(name, offer).map(move |tool| (name.as_str(), tool)))
+            .flat_map(|(name, catalogue)| {
+                self.permitted(name, catalogue).map(move |tool| (name.as_str(), tool))
+            })
             .collect();
         let ranked = catalog::rank(query, &tools).await.into_iter().take(limit.clamp(1, FOUND_MAX));
         let show = |(server, tool): (&str, &Tool)| if full { tool.full(server) } else { tool.found(server) };
         ranked.map(|index| show(tools[index])).collect()
     }
 
-    fn permitted<'a>(&'a self, server: &'a ServerName, offer: &'a Offer) -> impl Iterator<Item = &'a Tool> {
-        offer.tools.iter().filter(move |tool| self.policy.permits(server, &tool.name))
+    fn permitted<'a>(
+        &'a self,
+        server: &'a ServerName,
+        catalogue: &'a Catalogue,
+    ) -> impl Iterator<Item = &'a Tool> {
+        catalogue.tools.iter().filter(move |tool| self.policy.permits(server, &tool.name))
     }
 
-    pub(super) fn unknown_tool(&self, server: &ServerName, tool: &ToolName, offer: &Offer) -> Failure {
-        let permitted: Vec<&str> = self.permitted(server, offer).map(|other| other.name.as_str()).collect();
+    pub(super) fn unknown_tool(
+        &self,
+        server: &ServerName,
+        tool: &ToolName,
+        catalogue: &Catalogue,
+    ) -> Failure {
+        let permitted: Vec<&str> =
+            self.permitted(server, catalogue).map(|other| other.name.as_str()).collect();
         let meant = match arguments::nearest(tool.as_str(), permitted.iter().copied()) {
             Some(name) => format!("did you mean {name}?"),
             None => format!("permitted are: {}", permitted[..permitted.len().min(30)].join(", ")),
@@ -115,7 +137,7 @@ impl Gate {
         tool: &ToolName,
         connection: &Connection,
     ) -> Option<Failure> {
-        let State::Connected(offer) = connection.state() else { return None };
-        offer.tool(tool).is_none().then(|| self.unknown_tool(server, tool, &offer))
+        let catalogue = connection.known()?;
+        catalogue.tool(tool).is_none().then(|| self.unknown_tool(server, tool, &catalogue))
     }
 }

@@ -1,4 +1,4 @@
-//! One process of a server and the conversation with it, from its start to its end.
+//! One conversation with a server, from its start to its end.
 
 use std::process::ExitStatus;
 use std::sync::atomic::Ordering;
@@ -6,28 +6,41 @@ use std::time::Duration;
 
 use lockhouse_protocol::ServerName;
 use rmcp::RoleClient;
-use rmcp::handler::client::ClientHandler;
-use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
+use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientCacheConfig, ClientLifecycleMode, ClientServiceExt, Peer, RunningService};
+use rmcp::transport::Transport;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::ServerCommand;
+use super::definition::{HttpEndpoint, Reach, ServerCommand, ServerDefinition, ServerLimits};
 use super::fault::Fault;
-use super::listing::{Listing, list_tools};
+use super::host::Host;
+use super::http;
+use super::listing::list_tools;
 use super::process::ServerProcess;
 use super::request::CANCEL_TIMEOUT;
 use super::secrets::Secrets;
 use super::transport::{LineTransport, Lines, RawResults};
+use crate::catalog::Catalogue;
 use crate::child_stderr::LastLines;
 
-/// A running process and the connection to it.
+/// A conversation that has begun, and what it runs on.
 pub(super) struct Link {
-    process: ServerProcess,
-    service: RunningService<RoleClient, Host>,
-    /// Cancelled when the process does not take what is written to it.
-    stalled: CancellationToken,
-    last_lines: LastLines,
+    service: Service,
+    ground: Ground,
+}
+
+type Service = RunningService<RoleClient, Host>;
+
+/// What a conversation runs on.
+enum Ground {
+    Process {
+        process: ServerProcess,
+        /// Cancelled when the process does not take what is written to it.
+        stalled: CancellationToken,
+        last_lines: LastLines,
+    },
+    Http,
 }
 
 /// Why there is no connection.
@@ -40,34 +53,40 @@ pub(super) struct Refusal {
     may_be_older: bool,
 }
 
-/// What a server is told about us.
-struct Host;
-
-impl ClientHandler for Host {
-    fn get_info(&self) -> ClientConfig {
-        let us = Implementation::new("lockhouse", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), us)
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+impl Refusal {
+    fn told(reason: String) -> Self {
+        Self { reason, last_words: String::new(), may_be_older: false }
     }
 }
 
-/// Starts the process and lists its tools. `legacy` remembers which handshake it understands.
+/// One attempt to connect.
+struct Attempt<'a> {
+    name: &'a ServerName,
+    limits: ServerLimits,
+    secrets: &'a Secrets,
+    mode: ClientLifecycleMode,
+    deadline: Instant,
+}
+
+/// Connects to the server and lists its tools. `legacy` remembers which handshake it understands.
 pub(super) async fn start(
     name: &ServerName,
-    command: &ServerCommand,
+    definition: &ServerDefinition,
     secrets: &Secrets,
     legacy: &mut bool,
-) -> Result<(Link, Listing), Refusal> {
-    let deadline = Instant::now() + command.start_timeout;
+) -> Result<(Link, Catalogue), Refusal> {
+    let limits = definition.limits;
+    let deadline = Instant::now() + limits.start_timeout;
+    let attempt = |mode| Attempt { name, limits, secrets, mode, deadline };
     if !*legacy {
-        match connect(name, command, secrets, probe(), deadline).await {
+        match attempt(probe()).reach(&definition.reach).await {
             // Some servers crash on the probe, or refuse the older handshake after it: a new process does not know
             // that it was asked.
             Err(Refusal { may_be_older: true, .. }) => {}
             done => return done,
         }
     }
-    let started = connect(name, command, secrets, ClientLifecycleMode::Initialize, deadline).await;
+    let started = attempt(ClientLifecycleMode::Initialize).reach(&definition.reach).await;
     // What failed this time may be the process, not the era.
     *legacy = started.is_ok();
     started
@@ -80,46 +99,78 @@ fn probe() -> ClientLifecycleMode {
     }
 }
 
-async fn connect(
-    name: &ServerName,
-    command: &ServerCommand,
-    secrets: &Secrets,
-    mode: ClientLifecycleMode,
-    deadline: Instant,
-) -> Result<(Link, Listing), Refusal> {
-    let refusal = |reason: String| Refusal { reason, last_words: String::new(), may_be_older: false };
-    let mut process = ServerProcess::start(command)
-        .map_err(|error| refusal(format!("cannot start {:?}: {error}", command.program)))?;
-    let Some((stdin, stdout, stderr)) = process.streams() else {
-        return Err(refusal("its standard streams are missing".into()));
-    };
-    let last_lines = LastLines::default();
-    let redacting = secrets.clone();
-    last_lines.follow_edited(name.to_string(), stderr, move |line| redacting.redact(line));
-
-    let raw = RawResults::default();
-    // A call that could not be written while it was waited for, nor its cancellation after it, never will be.
-    let lines =
-        Lines { bytes_max: command.line_bytes_max, write_timeout: command.call_timeout + CANCEL_TIMEOUT };
-    let transport = LineTransport::new(stdout, stdin, lines, raw.clone());
-    let stalled = transport.stalled();
-    let handshake = async {
-        let service = Host.serve_with_lifecycle(transport, mode).await?;
-        service.set_response_cache_config(ClientCacheConfig::disabled()).await;
-        raw.store(true, Ordering::Release);
-        let listing = list_tools(name, service.peer(), command.start_timeout).await?;
-        Ok::<_, Fault>((service, listing))
-    };
-    let (reason, said, may_be_older) = match timeout_at(deadline, handshake).await {
-        Ok(Ok((service, listing))) => return Ok((Link { process, service, stalled, last_lines }, listing)),
-        Ok(Err(fault)) => (fault.reason(process.end().await), fault.said(secrets), true),
-        Err(_) => {
-            drop(process);
-            (late(command.start_timeout), String::new(), false)
+impl Attempt<'_> {
+    async fn reach(self, reach: &Reach) -> Result<(Link, Catalogue), Refusal> {
+        match reach {
+            Reach::Stdio(command) => self.over_stdio(command).await,
+            Reach::Http(endpoint) => self.over_http(endpoint).await,
         }
-    };
-    let last_words = format!("{said}{}", last_lines.told().await);
-    Err(Refusal { reason, last_words, may_be_older })
+    }
+
+    async fn over_stdio(self, command: &ServerCommand) -> Result<(Link, Catalogue), Refusal> {
+        let mut process = ServerProcess::start(command)
+            .map_err(|error| Refusal::told(format!("cannot start {:?}: {error}", command.program)))?;
+        let Some((stdin, stdout, stderr)) = process.streams() else {
+            return Err(Refusal::told("its standard streams are missing".into()));
+        };
+        let last_lines = LastLines::default();
+        let redacting = self.secrets.clone();
+        last_lines.follow_edited(self.name.to_string(), stderr, move |line| redacting.redact(line));
+        let raw = RawResults::default();
+        // A call that could not be written while it was waited for, nor its cancellation after it, never will be.
+        let lines = Lines {
+            bytes_max: self.limits.message_bytes_max,
+            write_timeout: self.limits.call_timeout + CANCEL_TIMEOUT,
+        };
+        let transport = LineTransport::new(stdout, stdin, lines, raw.clone());
+        let stalled = transport.stalled();
+        let (reason, said, may_be_older) = match self.converse(transport, raw).await {
+            Ok((service, catalogue)) => {
+                let ground = Ground::Process { process, stalled, last_lines };
+                return Ok((Link { service, ground }, catalogue));
+            }
+            Err(Some(fault)) => (fault.reason(process.end().await), fault.said(self.secrets), true),
+            Err(None) => {
+                drop(process);
+                (late(self.limits.start_timeout), String::new(), false)
+            }
+        };
+        let last_words = format!("{said}{}", last_lines.told().await);
+        Err(Refusal { reason, last_words, may_be_older })
+    }
+
+    async fn over_http(self, endpoint: &HttpEndpoint) -> Result<(Link, Catalogue), Refusal> {
+        let raw = RawResults::default();
+        let transport = http::transport(endpoint, &self.limits, raw.clone()).map_err(Refusal::told)?;
+        match self.converse(transport, raw).await {
+            Ok((service, catalogue)) => Ok((Link { service, ground: Ground::Http }, catalogue)),
+            Err(Some(fault)) => Err(Refusal {
+                reason: fault.reason(None),
+                last_words: fault.said(self.secrets),
+                may_be_older: true,
+            }),
+            Err(None) => Err(Refusal::told(late(self.limits.start_timeout))),
+        }
+    }
+
+    /// The handshake and the listing of tools; no fault means that it took too long.
+    async fn converse<T: Transport<RoleClient> + 'static>(
+        &self,
+        transport: T,
+        raw: RawResults,
+    ) -> Result<(Service, Catalogue), Option<Fault>> {
+        let handshake = async {
+            let service = Host.serve_with_lifecycle(transport, self.mode.clone()).await?;
+            service.set_response_cache_config(ClientCacheConfig::disabled()).await;
+            raw.store(true, Ordering::Release);
+            let catalogue = list_tools(self.name, service.peer(), self.limits.start_timeout).await?;
+            Ok::<_, Fault>((service, catalogue))
+        };
+        match timeout_at(self.deadline, handshake).await {
+            Ok(done) => done.map_err(Some),
+            Err(_) => Err(None),
+        }
+    }
 }
 
 fn late(limit: Duration) -> String {
@@ -134,24 +185,82 @@ impl Link {
     /// Waits until either side ends it, or the process takes nothing any more. Calls `over` then, and ends the process.
     /// How that came, with the process's own last words.
     pub(super) async fn until_the_end(
-        mut self,
+        self,
         closing: &CancellationToken,
         over: impl FnOnce(),
     ) -> (String, String) {
-        let how = tokio::select! {
-            status = self.process.wait() => status.map(told),
-            _ = self.service.waiting() => None,
-            () = self.stalled.cancelled() => Some("it does not read what it is sent".into()),
-            () = closing.cancelled() => Some("it is shut down".into()),
-        };
-        over();
-        // The service is gone with the select, and with it the process's input.
-        let status = self.process.end().await;
-        let how = how.or_else(|| status.map(told)).unwrap_or_else(|| "it closed its output".into());
-        (how, self.last_lines.told().await)
+        let service = self.service;
+        match self.ground {
+            Ground::Http => {
+                let how = tokio::select! {
+                    _ = service.waiting() => "the server ended it",
+                    () = closing.cancelled() => "it is shut down",
+                };
+                over();
+                (how.into(), String::new())
+            }
+            Ground::Process { mut process, stalled, last_lines } => {
+                let how = tokio::select! {
+                    status = process.wait() => status.map(told),
+                    _ = service.waiting() => None,
+                    () = stalled.cancelled() => Some("it does not read what it is sent".into()),
+                    () = closing.cancelled() => Some("it is shut down".into()),
+                };
+                over();
+                // The service is gone with the select, and with it the process's input.
+                let status = process.end().await;
+                let how = how.or_else(|| status.map(told)).unwrap_or_else(|| "it closed its output".into());
+                (how, last_lines.told().await)
+            }
+        }
     }
 }
 
 fn told(status: ExitStatus) -> String {
     format!("it ended ({status})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> ServerDefinition {
+        let seconds = Duration::from_secs;
+        let command = ServerCommand {
+            program: "sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            environment: [("TOKEN".to_owned(), "SEKRET-CANARY".to_owned())].into(),
+            ..ServerCommand::default()
+        };
+        let (start_timeout, call_timeout) = (seconds(5), seconds(5));
+        let limits =
+            ServerLimits { start_timeout, call_timeout, message_bytes_max: 1024, ..ServerLimits::default() };
+        ServerDefinition::new(Reach::Stdio(command), limits, String::new())
+    }
+
+    #[tokio::test]
+    async fn why_a_server_is_not_available_is_told_without_its_own_words() {
+        let name = ServerName::new("h").expect("a name");
+        for (script, words) in [
+            ("echo bad token: $TOKEN >&2; exit 3", "it ended before it was ready (exit status: 3)"),
+            (
+                r#"n=0; while read -r line; do
+                    printf '{"jsonrpc":"2.0","id":%d,"error":{"code":-5,"message":"%s"}}\n' $n $TOKEN; n=$((n+1))
+                done"#,
+                "it answered with an error while it started (JSON-RPC code -5)",
+            ),
+        ] {
+            let definition = shell(script);
+            let secrets = Secrets::of(&definition.secrets());
+            let Err(refusal) = start(&name, &definition, &secrets, &mut false).await else {
+                panic!("no refusal");
+            };
+            let (reason, last_words) = (refusal.reason, refusal.last_words);
+            assert!(reason.starts_with(words) && !reason.contains("TOKEN"), "{reason}");
+            assert!(
+                last_words.contains("[redacted TOKEN]") && !last_words.contains("CANARY"),
+                "{last_words}"
+            );
+        }
+    }
 }

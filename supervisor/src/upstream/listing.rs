@@ -11,18 +11,12 @@ use serde_json::value::RawValue;
 
 use super::fault::Fault;
 use super::request::send;
-use crate::catalog::{self, Tool};
+use crate::catalog::{self, Catalogue, Tool};
 
 const PAGES_MAX: usize = 100;
 /// Tools left out that are named in the log, and how much of each name.
 const NAMED_MAX: usize = 3;
 const NAME_CHARS_MAX: usize = 40;
-
-/// The tools, and the bytes of their definitions.
-pub(super) struct Listing {
-    pub(super) tools: Vec<Tool>,
-    pub(super) definitions_bytes: usize,
-}
 
 /// One page of `tools/list`.
 #[derive(Deserialize)]
@@ -45,8 +39,8 @@ pub(super) async fn list_tools(
     name: &ServerName,
     peer: &Peer<RoleClient>,
     limit: Duration,
-) -> Result<Listing, Fault> {
-    let mut listing = Listing { tools: Vec::new(), definitions_bytes: 0 };
+) -> Result<Catalogue, Fault> {
+    let mut listing = Catalogue::default();
     let mut left_out = LeftOut::default();
     let mut cursor: Option<String> = None;
     let mut complete = false;
@@ -60,7 +54,7 @@ pub(super) async fn list_tools(
         let page = send(peer.clone(), ClientRequest::ListToolsRequest(request), limit).await?;
         let page: Page<'_> =
             serde_json::from_str(&page).map_err(|error| Fault::Strange(error.to_string()))?;
-        let has_room = listing.add(&page.tools, &mut left_out);
+        let has_room = add(&mut listing, &page.tools, &mut left_out);
         complete = has_room && (page.next_cursor.is_none() || page.next_cursor == cursor);
         if complete || !has_room {
             break;
@@ -76,23 +70,21 @@ pub(super) async fn list_tools(
     Ok(listing)
 }
 
-impl Listing {
-    /// Whether there is room for more.
-    fn add(&mut self, entries: &[&RawValue], left_out: &mut LeftOut) -> bool {
-        for entry in entries {
-            self.definitions_bytes += entry.get().len();
-            if self.tools.len() == catalog::TOOLS_MAX
-                || self.definitions_bytes > catalog::DEFINITIONS_BYTES_MAX
-            {
-                return false;
-            }
-            match Tool::from_json(entry.get()) {
-                Some(tool) if self.tools.iter().all(|other| other.name != tool.name) => self.tools.push(tool),
-                _ => left_out.add(entry),
-            }
+/// Whether there is room for more.
+fn add(listing: &mut Catalogue, entries: &[&RawValue], left_out: &mut LeftOut) -> bool {
+    for entry in entries {
+        listing.definitions_bytes += entry.get().len();
+        if listing.tools.len() == catalog::TOOLS_MAX
+            || listing.definitions_bytes > catalog::DEFINITIONS_BYTES_MAX
+        {
+            return false;
         }
-        true
+        match Tool::from_json(entry.get()) {
+            Some(tool) if listing.tool(&tool.name).is_none() => listing.tools.push(tool),
+            _ => left_out.add(entry),
+        }
     }
+    true
 }
 
 impl LeftOut {
@@ -130,9 +122,9 @@ mod tests {
         let entries = names.map(|name| RawValue::from_string(format!("{{\"name\": \"{name}\"}}")));
         let entries: Vec<_> = entries.into_iter().map(|entry| entry.expect("JSON")).collect();
         let entries: Vec<&RawValue> = entries.iter().map(AsRef::as_ref).collect();
-        let mut listing = Listing { tools: Vec::new(), definitions_bytes: 0 };
+        let mut listing = Catalogue::default();
         let mut left_out = LeftOut::default();
-        assert!(listing.add(&entries, &mut left_out));
+        assert!(add(&mut listing, &entries, &mut left_out));
         assert_eq!(listing.tools.len(), 2);
         let told = left_out.told().expect("words");
         assert!(told.contains("left out 4 tools"), "{told}");

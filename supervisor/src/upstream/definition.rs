@@ -1,0 +1,197 @@
+//! What is known of an upstream server before it is connected: how it is reached, and what it may take.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One upstream server as it was configured, with every reference and variable resolved.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ServerDefinition {
+    pub(crate) reach: Reach,
+    pub(crate) limits: ServerLimits,
+    pub(crate) start: Start,
+    /// Tools of the server that Lockhouse may know of; the policy decides about those that are left.
+    pub(crate) tools: ToolSelection,
+    /// `FILE` or `FILE:LINE`, for people.
+    pub(crate) origin: String,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Reach {
+    /// A child process, spoken to over its standard streams.
+    Stdio(ServerCommand),
+    /// Streamable HTTP.
+    Http(HttpEndpoint),
+}
+
+/// How one stdio server is started.
+#[derive(Clone, Default, PartialEq)]
+pub(crate) struct ServerCommand {
+    pub(crate) program: String,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) directory: Option<PathBuf>,
+    /// Without one it may do what this user may do.
+    pub(crate) confinement: Option<Confinement>,
+}
+
+/// What a stdio server may do, enforced by Landlock.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Confinement {
+    pub(crate) read: Vec<PathBuf>,
+    pub(crate) write: Vec<PathBuf>,
+    pub(crate) network: bool,
+}
+
+/// One server over HTTP.
+#[derive(Clone, PartialEq)]
+pub(crate) struct HttpEndpoint {
+    pub(crate) url: url::Url,
+    /// Sent with every request. Their values are secrets.
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) authorization: Authorization,
+}
+
+/// What is sent as `Authorization`, besides what `headers` say.
+#[derive(Clone, Default, PartialEq)]
+pub(crate) enum Authorization {
+    /// Tokens that `lockhouse server login` obtained, if the server asks for any.
+    #[default]
+    OnDemand,
+    /// A fixed token.
+    Bearer(String),
+    /// OAuth with a client of one's own.
+    OAuth(OAuthClient),
+    /// OAuth client credentials: no person is asked.
+    ClientCredentials(OAuthClient),
+}
+
+/// A client that is known to the authorization server.
+#[derive(Clone, Default, PartialEq)]
+pub(crate) struct OAuthClient {
+    pub(crate) client_id: Option<String>,
+    pub(crate) client_secret: Option<String>,
+    /// PEM of a private key, in place of a secret.
+    pub(crate) private_key: Option<String>,
+    /// Of the private key: `RS256`, `ES256` and so on.
+    pub(crate) signing_algorithm: Option<String>,
+    pub(crate) scopes: Vec<String>,
+    /// Of the loopback address that a browser comes back to. Any free one by default.
+    pub(crate) callback_port: Option<u16>,
+}
+
+/// What one server may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ServerLimits {
+    /// From the start of the process or connection to its list of tools.
+    pub(crate) start_timeout: Duration,
+    /// One call, from the time when it is sent.
+    pub(crate) call_timeout: Duration,
+    /// Calls at one time; further ones wait.
+    pub(crate) calls_max: usize,
+    /// Calls that may wait, and for how long.
+    pub(crate) queue_max: usize,
+    pub(crate) queue_timeout: Duration,
+    /// One message of the server, bytes.
+    pub(crate) message_bytes_max: usize,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            start_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(60),
+            calls_max: 16,
+            queue_max: 256,
+            queue_timeout: Duration::from_secs(60),
+            message_bytes_max: 24 * 1024 * 1024,
+        }
+    }
+}
+
+/// When a server is started, and when it is stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// Only when it is first needed.
+    pub(crate) lazy: bool,
+    /// Once no call has been made for so long. It is started again when it is needed.
+    pub(crate) idle_stop: Option<Duration>,
+}
+
+/// By exact name. An AI client's own file may narrow a server's tools this way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ToolSelection {
+    /// These alone, where there is a list.
+    pub(crate) only: Option<Vec<String>>,
+    pub(crate) except: Vec<String>,
+}
+
+impl ToolSelection {
+    pub(crate) fn admits(&self, tool: &str) -> bool {
+        let named = |names: &[String]| names.iter().any(|name| name == tool);
+        self.only.as_deref().is_none_or(named) && !named(&self.except)
+    }
+}
+
+impl ServerDefinition {
+    /// With every default.
+    pub(crate) fn new(reach: Reach, limits: ServerLimits, origin: String) -> Self {
+        Self { reach, limits, start: Start::default(), tools: ToolSelection::default(), origin }
+    }
+
+    /// The values that must not be seen in what the server says, each with the name under which it was configured.
+    pub(crate) fn secrets(&self) -> BTreeMap<String, String> {
+        match &self.reach {
+            Reach::Stdio(command) => command.environment.clone(),
+            Reach::Http(endpoint) => endpoint.secrets(),
+        }
+    }
+}
+
+impl HttpEndpoint {
+    fn secrets(&self) -> BTreeMap<String, String> {
+        let mut secrets = self.headers.clone();
+        let named = |name: &str, value: &Option<String>| value.clone().map(|value| (name.to_owned(), value));
+        match &self.authorization {
+            Authorization::OnDemand => {}
+            Authorization::Bearer(token) => drop(secrets.insert("bearer token".into(), token.clone())),
+            Authorization::OAuth(client) | Authorization::ClientCredentials(client) => {
+                secrets.extend(named("client_secret", &client.client_secret));
+                secrets.extend(named("private_key", &client.private_key));
+            }
+        }
+        secrets
+    }
+}
+
+/// Names alone: values may be secrets.
+impl std::fmt::Debug for ServerCommand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let environment: Vec<_> = self.environment.keys().collect();
+        f.debug_struct("ServerCommand")
+            .field("program", &self.program)
+            .field("environment", &environment)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Without anything that may be a secret: a URL can hold one as well.
+impl std::fmt::Debug for HttpEndpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpEndpoint").field("host", &self.url.host_str()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_takes_away_and_never_adds() {
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let selection = ToolSelection { only: Some(names(&["a", "b"])), except: names(&["b"]) };
+        assert_eq!(["a", "b", "c"].map(|tool| selection.admits(tool)), [true, false, false]);
+        assert!(ToolSelection::default().admits("a"));
+    }
+}
