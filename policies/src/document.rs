@@ -8,11 +8,12 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Findings};
 use crate::list::{ListReader, kind_of};
-use crate::policy::{ServerRules, TEXT_BYTES_MAX};
+use crate::policy::{OnChange, ServerRules, TEXT_BYTES_MAX};
+use crate::printable::printable;
 use crate::source::{Lines, Source};
 
 const DOCUMENT_KEYS: &str = "a policy has the keys `version` and `servers`";
-const SERVER_KEYS: &str = "a server's table has the keys `allow` and `deny`";
+const SERVER_KEYS: &str = "a server's table has the keys `allow`, `deny` and `on_change`";
 
 pub(crate) fn read(source: &Source) -> Result<BTreeMap<ServerName, ServerRules>, Diagnostics> {
     if source.text.len() > TEXT_BYTES_MAX {
@@ -139,7 +140,8 @@ fn read_server(
     name: &Spanned<DeString<'_>>,
     value: &Spanned<DeValue<'_>>,
 ) -> ServerRules {
-    let mut rules = ServerRules { line: reader.lines.line_at(name.span().start), allow: None, deny: None };
+    let line = reader.lines.line_at(name.span().start);
+    let mut rules = ServerRules { line, allow: None, deny: None, on_change: OnChange::default() };
     let Some(table) = value.get_ref().as_table() else {
         let title = format!("`servers.{}` must be a table, not {}", name.get_ref(), kind_of(value));
         let help = format!("write [servers.{}] and below it allow = [\"...\"]", name.get_ref());
@@ -150,6 +152,7 @@ fn read_server(
         match key.get_ref().as_ref() {
             "allow" => rules.allow = Some(reader.read(key, value)),
             "deny" => rules.deny = Some(reader.read(key, value)),
+            "on_change" => rules.on_change = read_on_change(reader, value),
             unknown => refuse_server_key(reader, key, unknown),
         }
     }
@@ -157,6 +160,21 @@ fn read_server(
         reader.refuse_dead_entries(allow, deny);
     }
     rules
+}
+
+fn read_on_change(reader: &mut ListReader<'_, '_>, value: &Spanned<DeValue<'_>>) -> OnChange {
+    let written = value.get_ref().as_str();
+    let known = OnChange::NAMES.iter().find(|(name, _)| written == Some(*name));
+    known.map(|(_, choice)| *choice).unwrap_or_else(|| {
+        let title = match written {
+            Some(other) => format!("`on_change` cannot be \"{}\"", printable(other)),
+            None => format!("`on_change` must be a string, not {}", kind_of(value)),
+        };
+        let help =
+            "use \"warn\" (call it all the same), \"ask\" (not before a person accepts it) or \"block\"";
+        reader.findings.add(value.span(), title, "expected \"warn\", \"ask\" or \"block\"", help);
+        OnChange::default()
+    })
 }
 
 fn refuse_server_key(reader: &mut ListReader<'_, '_>, key: &Spanned<DeString<'_>>, unknown: &str) {

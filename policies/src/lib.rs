@@ -24,7 +24,7 @@ pub use decision::{Decision, Denial, DenialReason, PermittedCall};
 pub use diagnostic::{DIAGNOSTICS_MAX, Diagnostic, Diagnostics};
 pub use explain::explain;
 pub use pattern::{InvalidPattern, Pattern};
-pub use policy::{PATTERNS_MAX, Policy, TEXT_BYTES_MAX};
+pub use policy::{OnChange, PATTERNS_MAX, Policy, TEXT_BYTES_MAX};
 pub use printable::printable;
 pub use source::{Place, Source};
 pub use template::{SUMMARY_CHARS_MAX, ServerOffer, ToolOffer, render_template};

@@ -30,6 +30,30 @@ pub(crate) struct ServerRules {
     pub(crate) line: usize,
     pub(crate) allow: Option<List>,
     pub(crate) deny: Option<List>,
+    pub(crate) on_change: OnChange,
+}
+
+/// What becomes of a tool whose definition is not what it was when a person met it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnChange {
+    /// It may be called as before; the change is told to whoever looks after the server.
+    #[default]
+    Warn,
+    /// It may not be called until a person accepts the change.
+    Ask,
+    /// It may not be called, and no question is put to anyone.
+    Block,
+}
+
+impl OnChange {
+    pub(crate) const NAMES: [(&'static str, Self); 3] =
+        [("warn", Self::Warn), ("ask", Self::Ask), ("block", Self::Block)];
+
+    /// As it is written in a policy.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES.into_iter().find(|(_, choice)| *choice == self).map_or("warn", |(name, _)| name)
+    }
 }
 
 /// What a policy says about one tool, and by which line.
@@ -68,6 +92,12 @@ impl Policy {
     /// The servers that have a table, in the order of their names.
     pub fn servers(&self) -> impl Iterator<Item = &ServerName> {
         self.servers.keys()
+    }
+
+    /// What becomes of the server's tools when they change.
+    #[must_use]
+    pub fn on_change(&self, server: &ServerName) -> OnChange {
+        self.servers.get(server).map(|rules| rules.on_change).unwrap_or_default()
     }
 
     pub(crate) fn verdict(&self, server: &ServerName, tool: &ToolName) -> Verdict<'_> {

@@ -4,13 +4,15 @@
 //! checked, and what people see is one line without control characters.
 
 mod catalogue;
+mod fingerprint;
 mod search;
 mod signature;
 
 use lockhouse_protocol::ToolName;
 use serde_json::{Map, Value, json};
 
-pub(crate) use catalogue::Catalogue;
+pub(crate) use catalogue::{Catalogue, LeftOut};
+pub(crate) use fingerprint::hex;
 pub(crate) use search::rank;
 
 /// Tools of one server that are kept; the rest is dropped with a warning.
@@ -44,6 +46,10 @@ pub(crate) struct Tool {
     pub(crate) read_only: bool,
     pub(crate) python: String,
     pub(crate) typescript: String,
+    /// Of the whole definition.
+    pub(crate) fingerprint: String,
+    /// Whether it is not what it was when a person met it.
+    pub(crate) changed: bool,
     searched: search::Searched,
 }
 
@@ -76,6 +82,8 @@ impl Tool {
             python: shape.python(),
             typescript: shape.typescript(),
             read_only: raw.pointer("/annotations/readOnlyHint").and_then(Value::as_bool).unwrap_or(false),
+            fingerprint: fingerprint::fingerprint(&raw),
+            changed: false,
             searched: search::Searched::new(name.as_str(), &summary, &parameters, &description),
             summary,
             name,
@@ -86,6 +94,11 @@ impl Tool {
             required,
             closed,
         })
+    }
+
+    /// The server's own JSON.
+    pub(crate) fn definition(&self) -> &str {
+        &self.definition
     }
 
     /// As the in-code modules need it.

@@ -35,7 +35,7 @@ impl LastLines {
         &self,
         child: String,
         stderr: ChildStderr,
-        edit: impl Fn(&str) -> String + Send + 'static,
+        mut edit: impl FnMut(&str) -> String + Send + 'static,
     ) {
         let lines = self.clone();
         tokio::spawn(async move {

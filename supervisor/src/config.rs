@@ -14,7 +14,7 @@ use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
 use crate::execution::ExecutionLimits;
 use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
-use crate::upstream::ServerDefinition;
+use crate::upstream::{Places, ServerDefinition};
 
 /// Bytes of a configuration, policy or servers file.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -84,6 +84,7 @@ pub(crate) struct Settings {
     pub(crate) shown_bytes: usize,
     pub(crate) audit_directory: PathBuf,
     pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
+    pub(crate) places: Places,
     document: document::Document,
 }
 
@@ -112,6 +113,11 @@ impl Settings {
             shown_bytes: document.limits.shown_bytes as usize,
             audit_directory,
             servers,
+            places: Places {
+                cache: locate::cache_directory(),
+                state: locate::state_directory(),
+                tools_lifetime: Duration::from_secs(u64::from(document.catalogue.lifetime_hours) * 3_600),
+            },
             document,
         })
     }

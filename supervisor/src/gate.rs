@@ -5,14 +5,16 @@
 mod arguments;
 mod lookups;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::{Decision, Denial, PermittedCall, Policy};
+use lockhouse_policies::{Decision, Denial, OnChange, PermittedCall, Policy};
 use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode, Reply, Request, ServerName, ToolName};
 use serde_json::Value;
 
 use crate::audit::{Audit, Subject};
+use crate::catalog::{Catalogue, Tool};
 use crate::upstream::{Connection, Upstreams};
 
 /// Characters of a failure's message, which may repeat an upstream server's words.
@@ -26,6 +28,15 @@ pub(crate) struct Gate {
     upstreams: Upstreams,
     /// Bytes that a reply may have.
     reply_bytes_max: usize,
+    /// Answers to `ListTools`, which depend on a server's tools and the policy alone: made once for each.
+    briefs: Mutex<HashMap<ServerName, Briefs>>,
+}
+
+/// An answer, and what it was made of.
+#[derive(Debug)]
+struct Briefs {
+    of: Arc<Catalogue>,
+    json: Arc<[u8]>,
 }
 
 /// On whose behalf a request is answered.
@@ -50,7 +61,7 @@ pub(crate) struct CallRecord {
 
 impl Gate {
     pub(crate) fn new(policy: Policy, audit: Audit, upstreams: Upstreams, reply_bytes_max: usize) -> Self {
-        Self { policy, audit, upstreams, reply_bytes_max }
+        Self { policy, audit, upstreams, reply_bytes_max, briefs: Mutex::default() }
     }
 
     pub(crate) fn upstreams(&self) -> &Upstreams {
@@ -169,9 +180,11 @@ impl Gate {
         let connection = self.connection(from, server).map_err(failed)?;
         let subject = Subject { execution: from.execution, call, server, tool };
         let permitted = self.decide(subject, connection).map_err(failed)?;
+        let turn = connection.slot().await.map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
         let known = offer.catalogue.tool(tool);
         let definition = known.ok_or_else(|| failed(self.unknown_tool(server, tool, &offer.catalogue)))?;
+        self.refuse_changed(subject, definition).map_err(failed)?;
         let may_change = !definition.read_only;
         let argument_bytes = arguments.len();
         let arguments = arguments::named(definition, arguments).map_err(failed)?;
@@ -180,7 +193,7 @@ impl Gate {
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
         *changes = may_change;
-        connection.call(&offer, permitted, arguments).await
+        connection.call(&offer, turn, permitted, arguments).await
     }
 
     /// The decision, with its record when it is no.
@@ -196,6 +209,29 @@ impl Gate {
             tracing::error!("{error}");
         }
         Err(denied(&denial))
+    }
+
+    /// A tool that is not what a person permitted waits for a person, where the policy says so.
+    fn refuse_changed(&self, subject: Subject<'_>, tool: &Tool) -> Result<(), Failure> {
+        if !self.withholds(subject.server, tool) {
+            return Ok(());
+        }
+        let server = subject.server;
+        let reason = format!(
+            "the definition of {server}/{} has changed since it was permitted, and the policy says on_change = \"{}\"; \
+             a person looks at it with `lockhouse server diff {server}` and accepts it with `lockhouse server accept {server}`",
+            tool.name,
+            self.policy.on_change(server).as_str(),
+        );
+        if let Err(error) = self.audit.denial(subject, &reason) {
+            tracing::error!("{error}");
+        }
+        Err(failure(FailureCode::Denied, reason))
+    }
+
+    /// Whether a permitted tool may not be used, because it changed.
+    fn withholds(&self, server: &ServerName, tool: &Tool) -> bool {
+        tool.changed && self.policy.on_change(server) != OnChange::Warn
     }
 
     fn connection(&self, from: &Requester, server: &ServerName) -> Result<&Connection, Failure> {

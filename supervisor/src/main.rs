@@ -9,6 +9,7 @@ mod child_stderr;
 mod cli;
 mod config;
 mod execution;
+mod files;
 mod front;
 mod gate;
 mod json;

@@ -58,7 +58,7 @@ impl Supervisor {
         languages: &[Language],
     ) -> Result<Self, StartError> {
         let audit = Audit::open(&settings.audit_directory)?;
-        let upstreams = Upstreams::connect(settings.servers.clone());
+        let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
         let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
         let gate = Gate::new(policy, audit, upstreams, reply_bytes_max);
         // Before the first zygote: what is started from here on is started in our part of the hierarchy.

@@ -2,6 +2,7 @@
 //!
 //! A call needs a [`PermittedCall`], which only the policy's decision makes: there is no other way in.
 
+mod cache;
 mod calls;
 mod connection;
 mod definition;
@@ -11,10 +12,14 @@ mod host;
 mod http;
 mod link;
 mod listing;
+mod log;
+mod pins;
+mod places;
 mod process;
 mod request;
 mod result;
 mod secrets;
+mod slots;
 mod status;
 mod transport;
 
@@ -28,6 +33,8 @@ pub(crate) use definition::{
     Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition,
     ServerLimits, Start, ToolSelection,
 };
+pub(crate) use pins::{Change, Pins, PinsError};
+pub(crate) use places::Places;
 pub(crate) use status::Status;
 
 /// Set for every upstream server: a Lockhouse among them must not start the next.
@@ -40,9 +47,9 @@ pub(crate) struct Upstreams(Arc<BTreeMap<ServerName, Connection>>);
 impl Upstreams {
     /// Starts to connect to all of them at once. Nobody waits here: a server that fails keeps its own callers waiting
     /// and no one else's.
-    pub(crate) fn connect(servers: BTreeMap<ServerName, ServerDefinition>) -> Self {
+    pub(crate) fn connect(servers: BTreeMap<ServerName, ServerDefinition>, places: &Places) -> Self {
         let connect = |(name, definition): (ServerName, ServerDefinition)| {
-            let connection = Connection::open(name.clone(), definition);
+            let connection = Connection::open(name.clone(), definition, places);
             (name, connection)
         };
         Self(Arc::new(servers.into_iter().map(connect).collect()))

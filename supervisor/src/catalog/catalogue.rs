@@ -1,23 +1,130 @@
 //! What one server offers.
 
-use std::sync::OnceLock;
+use std::collections::HashMap;
 
 use lockhouse_protocol::ToolName;
+use serde::Deserialize;
 
-use super::Tool;
+use super::{DEFINITIONS_BYTES_MAX, TOOLS_MAX, Tool};
+
+/// Tools left out that are named in the log, and how much of each name.
+const NAMED_MAX: usize = 3;
+const NAME_CHARS_MAX: usize = 40;
 
 /// The tools of one server, as they were when it was asked.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     pub(crate) tools: Vec<Tool>,
+    by_name: HashMap<ToolName, usize>,
     /// What a client that loads all definitions would get of them.
     pub(crate) definitions_bytes: usize,
-    /// The answer to a worker's `ListTools`, which only depends on the policy: made once.
-    pub(crate) briefs: OnceLock<Vec<u8>>,
+}
+
+/// What of a listing is not in the catalogue.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut {
+    /// Tools that cannot be used.
+    count: usize,
+    first: Vec<String>,
+    /// Whether there was no room for the rest.
+    pub(crate) is_full: bool,
 }
 
 impl Catalogue {
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&Tool> {
-        self.tools.iter().find(|tool| tool.name == *name)
+        self.by_name.get(name).map(|index| &self.tools[*index])
+    }
+
+    /// Of the definitions, each a piece of JSON.
+    pub(crate) fn of<'a>(definitions: impl Iterator<Item = &'a str>) -> (Self, LeftOut) {
+        let (mut catalogue, mut left_out) = (Self::default(), LeftOut::default());
+        catalogue.add(definitions, &mut left_out);
+        (catalogue, left_out)
+    }
+
+    /// Adds tools while there is room.
+    pub(crate) fn add<'a>(&mut self, definitions: impl Iterator<Item = &'a str>, left_out: &mut LeftOut) {
+        for definition in definitions {
+            self.definitions_bytes += definition.len();
+            if self.tools.len() == TOOLS_MAX || self.definitions_bytes > DEFINITIONS_BYTES_MAX {
+                left_out.is_full = true;
+                return;
+            }
+            match Tool::from_json(definition) {
+                Some(tool) if !self.by_name.contains_key(&tool.name) => {
+                    self.by_name.insert(tool.name.clone(), self.tools.len());
+                    self.tools.push(tool);
+                }
+                _ => left_out.add(definition),
+            }
+        }
+    }
+
+    /// Keeps the tools that `admitted` names.
+    pub(crate) fn retain(&mut self, admitted: impl Fn(&str) -> bool) {
+        self.tools.retain(|tool| admitted(tool.name.as_str()));
+        self.by_name =
+            self.tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();
+    }
+}
+
+impl LeftOut {
+    fn add(&mut self, definition: &str) {
+        #[derive(Deserialize)]
+        struct Named {
+            name: Option<String>,
+        }
+        self.count += 1;
+        if self.first.len() < NAMED_MAX {
+            let named: Option<Named> = serde_json::from_str(definition).ok();
+            let name = named.and_then(|named| named.name).unwrap_or_default();
+            self.first.push(format!("{:?}", name.chars().take(NAME_CHARS_MAX).collect::<String>()));
+        }
+    }
+
+    /// In words for a person, harmlessly.
+    pub(crate) fn told(&self) -> Option<String> {
+        let (count, first) = (self.count, self.first.join(", "));
+        let more = if count > self.first.len() { ", …" } else { "" };
+        (count > 0).then(|| {
+            format!(
+                "left out {count} tools that have no usable name of their own or are too large: {first}{more}"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_told_once_and_harmlessly() {
+        let names = ["a", "a", "\\u001b]0;x\\u202e", "b c", "", "d"];
+        let definitions = names.map(|name| format!("{{\"name\": \"{name}\"}}"));
+        let (catalogue, left_out) = Catalogue::of(definitions.iter().map(String::as_str));
+        assert_eq!(catalogue.tools.len(), 2);
+        assert!(!left_out.is_full);
+        let told = left_out.told().expect("words");
+        assert!(told.contains("left out 4 tools"), "{told}");
+        assert!(told.ends_with(r#""a", "\u{1b}]0;x\u{202e}", "b c", …"#), "{told}");
+        assert_eq!(LeftOut::default().told(), None);
+    }
+
+    #[test]
+    fn tools_are_found_by_name_after_others_are_taken_away() {
+        let definitions = ["a", "b", "c"].map(|name| format!("{{\"name\": \"{name}\"}}"));
+        let (mut catalogue, _) = Catalogue::of(definitions.iter().map(String::as_str));
+        catalogue.retain(|name| name != "a");
+        let found =
+            |name| catalogue.tool(&ToolName::new(name).expect("a name")).map(|tool| tool.name.as_str());
+        assert_eq!([found("a"), found("b"), found("c")], [None, Some("b"), Some("c")]);
+    }
+
+    #[test]
+    fn more_tools_than_are_kept_are_told() {
+        let definitions: Vec<String> = (0..=TOOLS_MAX).map(|n| format!("{{\"name\": \"t{n}\"}}")).collect();
+        let (catalogue, left_out) = Catalogue::of(definitions.iter().map(String::as_str));
+        assert_eq!((catalogue.tools.len(), left_out.is_full), (TOOLS_MAX, true));
     }
 }

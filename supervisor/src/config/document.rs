@@ -21,6 +21,7 @@ pub(super) struct Document {
     pub(super) python: Python,
     pub(super) javascript: JavaScript,
     pub(super) audit: Audit,
+    pub(super) catalogue: Catalogue,
     servers: BTreeMap<Spanned<String>, Server>,
 }
 
@@ -111,6 +112,20 @@ pub(super) struct Audit {
     pub(super) directory: Option<PathBuf>,
 }
 
+/// `[catalogue]`: the tools of servers, as they were last seen.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Catalogue {
+    /// How long they stand for a server that is not connected.
+    pub(super) lifetime_hours: u32,
+}
+
+impl Default for Catalogue {
+    fn default() -> Self {
+        Self { lifetime_hours: 24 }
+    }
+}
+
 /// `[servers.NAME]`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -163,6 +178,7 @@ impl Document {
             ((1..=65_536).contains(&pool.queue), "queue", "1 to 65536"),
             ((1..=1_000_000).contains(&pool.recycle_after), "recycle_after", "1 to 1000000"),
             ((1..=86_400).contains(&pool.recycle_seconds), "recycle_seconds", "1 to 86400"),
+            ((0..=8_760).contains(&self.catalogue.lifetime_hours), "lifetime_hours", "0 to 8760"),
             ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
         ];
         checks.into_iter().filter(|(fits, ..)| !fits).map(|(_, key, range)| (key, range))
@@ -240,7 +256,7 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
     if text[start..end].starts_with("[servers.") && !text[start..end].contains('=') {
         return false;
     }
-    let others = ["[limits]", "[pool]", "[python]", "[javascript]", "[audit]"];
+    let others = ["[limits]", "[pool]", "[python]", "[javascript]", "[audit]", "[catalogue]"];
     let header = others.iter().filter_map(|header| text[..end].rfind(&format!("\n{header}"))).max();
     let table = &text[header.unwrap_or(0)..end];
     table.contains("servers") || table.contains("env")

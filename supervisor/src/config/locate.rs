@@ -28,6 +28,11 @@ pub(super) fn state_directory() -> Option<PathBuf> {
     absolute("STATE_DIRECTORY").or_else(|| xdg("XDG_STATE_HOME", ".local/state"))
 }
 
+/// `$CACHE_DIRECTORY` of systemd, else `$XDG_CACHE_HOME/lockhouse`, else `~/.cache/lockhouse`.
+pub(super) fn cache_directory() -> Option<PathBuf> {
+    absolute("CACHE_DIRECTORY").or_else(|| xdg("XDG_CACHE_HOME", ".cache"))
+}
+
 fn xdg(variable: &str, below_home: &str) -> Option<PathBuf> {
     let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)))?;
     Some(base.join("lockhouse"))

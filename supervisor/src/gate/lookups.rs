@@ -1,12 +1,13 @@
 //! What may be known of servers and tools: only what the policy permits, but for people at the command line.
 
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use lockhouse_policies::Decision;
 use lockhouse_protocol::{Failure, FailureCode, Reply, ServerName, ToolName};
 use serde_json::{Value, json};
 
-use super::{Gate, Requester, about, arguments, cut, denied, failure};
+use super::{Briefs, Gate, Requester, about, arguments, cut, denied, failure};
 use crate::catalog::{self, Catalogue, Tool};
 use crate::upstream::{Connection, State};
 
@@ -33,7 +34,10 @@ impl Gate {
             State::Connected(_) => None,
             State::Idle => None,
             State::Connecting => Some(format!("{name}: still connecting")),
-            State::Failed(reason) => Some(format!("{name}: {}", cut(&reason))),
+            State::Failed(reason) => {
+                let stale = self.upstreams.get(name)?.known().map(|_| " (its tools are shown as they were)");
+                Some(format!("{name}: {}{}", cut(&reason), stale.unwrap_or_default()))
+            }
         };
         servers.iter().filter_map(told).collect()
     }
@@ -63,10 +67,14 @@ impl Gate {
 
     pub(super) async fn list_tools(&self, from: &Requester, server: &ServerName) -> Reply {
         let catalogue = self.connection(from, server)?.catalogue().await?;
-        let briefs = || {
-            self.permitted(server, &catalogue).map(Tool::brief).collect::<Value>().to_string().into_bytes()
-        };
-        Ok(catalogue.briefs.get_or_init(briefs).clone())
+        let mut known = self.briefs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(briefs) = known.get(server).filter(|briefs| Arc::ptr_eq(&briefs.of, &catalogue)) {
+            return Ok(briefs.json.to_vec());
+        }
+        let json = self.permitted(server, &catalogue).map(Tool::brief).collect::<Value>().to_string();
+        let json: Arc<[u8]> = json.into_bytes().into();
+        known.insert(server.clone(), Briefs { of: catalogue.clone(), json: json.clone() });
+        Ok(json.to_vec())
     }
 
     pub(super) async fn describe(&self, from: &Requester, server: &ServerName, tool: &ToolName) -> Reply {
@@ -112,7 +120,9 @@ impl Gate {
         server: &'a ServerName,
         catalogue: &'a Catalogue,
     ) -> impl Iterator<Item = &'a Tool> {
-        catalogue.tools.iter().filter(move |tool| self.policy.permits(server, &tool.name))
+        let usable =
+            move |tool: &&Tool| self.policy.permits(server, &tool.name) && !self.withholds(server, tool);
+        catalogue.tools.iter().filter(usable)
     }
 
     pub(super) fn unknown_tool(

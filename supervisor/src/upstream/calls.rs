@@ -1,5 +1,7 @@
 //! Calls: a permitted one goes out, and its answer or the reason why there is none comes back.
 
+use std::time::Instant;
+
 use lockhouse_policies::PermittedCall;
 use lockhouse_protocol::{Failure, FailureCode};
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode};
@@ -9,23 +11,31 @@ use serde_json::{Map, Value};
 use super::connection::{Connection, Offer};
 use super::request::send;
 use super::result;
+use super::slots::Slot;
 use super::transport::TOO_LARGE;
 
 /// Characters of a server's error text that are passed on.
 const ERROR_CHARS_MAX: usize = 4_000;
 
 impl Connection {
-    /// Sends a permitted call. When the caller stops waiting, the upstream is told that it is cancelled.
+    /// Sends a permitted call, whose turn it is. When the caller stops waiting, the upstream is told that it is cancelled.
     pub(crate) async fn call(
         &self,
         offer: &Offer,
+        _turn: Slot,
         permitted: PermittedCall,
         arguments: Map<String, Value>,
     ) -> Result<Vec<u8>, Failure> {
         let tool = permitted.tool().clone();
         let parameters = CallToolRequestParams::new(tool.as_str().to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(parameters));
+        let sent = Instant::now();
         let answer = send(offer.peer.clone(), request, self.limits.call_timeout).await;
+        match &answer {
+            Ok(_) => self.signals.note(|status| status.latency = Some(sent.elapsed())),
+            Err(ServiceError::Timeout { .. }) => self.signals.suspect.notify_one(),
+            Err(_) => {}
+        }
         let outcome = answer.map_err(|error| self.told(&error)).and_then(|raw| result::envelope(&raw));
         outcome.map_err(|(code, message)| Failure {
             tool: Some(tool.to_string()),

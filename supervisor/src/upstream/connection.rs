@@ -9,9 +9,14 @@ use rmcp::service::Peer;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::cache::Cache;
 use super::definition::{ServerDefinition, ServerLimits};
-use super::hold::Holder;
+use super::hold::{Holder, Signals};
+use super::link::Starter;
+use super::pins::Pins;
+use super::places::Places;
 use super::secrets::Secrets;
+use super::slots::{Busy, Slot, Slots};
 use super::status::Status;
 use crate::catalog::Catalogue;
 
@@ -46,40 +51,44 @@ pub(crate) struct Connection {
     pub(super) secrets: Secrets,
     state: watch::Receiver<State>,
     known: watch::Receiver<Option<Arc<Catalogue>>>,
-    status: Arc<Mutex<Status>>,
-    /// Wakes a server that is idle.
-    wanted: Arc<Notify>,
+    pub(super) signals: Arc<Signals>,
     closing: CancellationToken,
 }
 
 impl Connection {
     /// Starts the task.
-    pub(super) fn open(name: ServerName, definition: ServerDefinition) -> Self {
+    pub(super) fn open(name: ServerName, definition: ServerDefinition, places: &Places) -> Self {
         let initial = if definition.start.lazy { State::Idle } else { State::Connecting };
         let (state_sender, state) = watch::channel(initial);
         let (known_sender, known) = watch::channel(None);
-        let connection = Self {
-            name: name.clone(),
-            limits: definition.limits,
-            secrets: Secrets::of(&definition.secrets()),
-            state,
-            known,
-            status: Arc::default(),
-            wanted: Arc::default(),
-            closing: CancellationToken::new(),
-        };
+        let signals = Arc::new(Signals {
+            wanted: Notify::new(),
+            suspect: Notify::new(),
+            status: Mutex::default(),
+            slots: Slots::new(definition.limits),
+        });
+        let (secrets, closing) = (Secrets::of(&definition.secrets()), CancellationToken::new());
+        let limits = definition.limits;
         let holder = Holder {
-            name,
+            name: name.clone(),
+            starter: Starter {
+                name: name.clone(),
+                reach: definition.reach.clone(),
+                limits,
+                secrets: secrets.clone(),
+                log: places.log(&name),
+                legacy: false,
+            },
+            cache: Cache::new(&name, places.tools(&name, &definition), places.tools_lifetime),
+            pins: places.pins(&name, &definition).map(|path| Pins::at(&path)),
             definition,
-            secrets: connection.secrets.clone(),
             state: state_sender,
             known: known_sender,
-            status: connection.status.clone(),
-            wanted: connection.wanted.clone(),
-            closing: connection.closing.clone(),
+            signals: signals.clone(),
+            closing: closing.clone(),
         };
         tokio::spawn(holder.hold());
-        connection
+        Self { name, limits, secrets, state, known, signals, closing }
     }
 
     pub(crate) fn state(&self) -> State {
@@ -87,7 +96,7 @@ impl Connection {
     }
 
     pub(crate) fn status(&self) -> Status {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.signals.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The tools as they were last known, without waiting.
@@ -105,7 +114,7 @@ impl Connection {
 
     /// A usable connection. Starts a server that is idle, and waits while it connects, at most for the start timeout.
     pub(crate) async fn offer(&self) -> Result<Arc<Offer>, Failure> {
-        self.wanted.notify_one();
+        self.signals.wanted.notify_one();
         let mut state = self.state.clone();
         let settled = state.wait_for(|state| !matches!(state, State::Idle | State::Connecting));
         let reason = match tokio::time::timeout(self.limits.start_timeout + START_MARGIN, settled).await {
@@ -123,12 +132,29 @@ impl Connection {
         ))
     }
 
+    /// The right to ask the server for something now; waits for its turn.
+    pub(crate) async fn slot(&self) -> Result<Slot, Failure> {
+        self.signals.slots.enter().await.map_err(|busy| {
+            let (name, at_once) = (&self.name, self.limits.calls_max);
+            let told = match busy {
+                Busy::QueueFull(queue_max) => {
+                    format!("server {name} is busy: {at_once} calls run and {queue_max} wait; make fewer at a time")
+                }
+                Busy::TooLate(limit) => format!(
+                    "server {name} is busy: no call of {at_once} ended within {} s; the call was not made",
+                    limit.as_secs_f32()
+                ),
+            };
+            Failure { retryable: true, ..self.failure(FailureCode::UpstreamUnavailable, told) }
+        })
+    }
+
     pub(super) fn failure(&self, code: FailureCode, message: String) -> Failure {
         let retryable = matches!(code, FailureCode::Timeout | FailureCode::UpstreamUnavailable);
         Failure { code, message, server: Some(self.name.to_string()), tool: None, retryable }
     }
 
-    /// Ends the process and waits until it is gone.
+    /// Ends the process, once no call runs or too much time has passed, and waits until it is gone.
     pub(super) async fn close(&self) {
         self.closing.cancel();
         let mut state = self.state.clone();

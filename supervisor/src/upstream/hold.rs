@@ -1,102 +1,236 @@
-//! The task that holds one connection: starts the server, waits for its end, starts it again.
+//! The task that holds one connection: starts the server when it is needed, watches it, starts it again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lockhouse_protocol::ServerName;
 use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::cache::Cache;
 use super::connection::{Offer, State};
 use super::definition::ServerDefinition;
-use super::link::{self, Link, Refusal};
-use super::secrets::Secrets;
+use super::link::{Link, Refusal, Starter};
+use super::pins::Pins;
+use super::slots::Slots;
 use super::status::Status;
 use crate::catalog::Catalogue;
 
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// A server that lasted so long is started again without the delay that it had earned before.
 const STEADY: Duration = Duration::from_secs(60);
-const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// Announced changes of a server's tools are looked at together, and no more often than this.
+const RELIST_EVERY: Duration = Duration::from_secs(1);
+/// A server that lets a call time out and answers nothing in so long is started again.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long calls in flight may take once the server is to be closed.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Code and the model are not told what a server wrote; a person may look.
-const LAST_WORDS_HINT: &str = "; `lockhouse tools list` shows its last words";
+const LAST_WORDS_HINT: &str = "; `lockhouse server logs` shows its last words";
 
 /// One server, from the start of Lockhouse to its end.
 pub(super) struct Holder {
     pub(super) name: ServerName,
     pub(super) definition: ServerDefinition,
-    pub(super) secrets: Secrets,
+    pub(super) starter: Starter,
+    pub(super) cache: Cache,
+    pub(super) pins: Option<Pins>,
     pub(super) state: watch::Sender<State>,
     pub(super) known: watch::Sender<Option<Arc<Catalogue>>>,
-    pub(super) status: Arc<Mutex<Status>>,
-    pub(super) wanted: Arc<Notify>,
+    pub(super) signals: Arc<Signals>,
     pub(super) closing: CancellationToken,
 }
 
+/// What callers and the task that holds a connection tell each other.
+#[derive(Debug)]
+pub(super) struct Signals {
+    /// Someone needs the server.
+    pub(super) wanted: Notify,
+    /// A call timed out.
+    pub(super) suspect: Notify,
+    pub(super) status: Mutex<Status>,
+    pub(super) slots: Arc<Slots>,
+}
+
+impl Signals {
+    pub(super) fn note(&self, change: impl FnOnce(&mut Status)) {
+        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Why a connection is over.
+enum Over {
+    /// The server's side ended it, or it was given up, for this reason.
+    Lost(String),
+    /// Nobody has needed it for a while.
+    Idle,
+    Closing,
+}
+
 impl Holder {
-    /// Until `closing`.
-    pub(super) async fn hold(self) {
-        let closing = self.closing.clone();
-        let mut legacy = false;
+    /// Until it is closed.
+    pub(super) async fn hold(mut self) {
+        let mut fallback = self.recall();
         let mut backoff = BACKOFF_MIN;
+        let closing = self.closing.clone();
         while !closing.is_cancelled() {
             if matches!(*self.state.borrow(), State::Idle) {
                 tokio::select! {
-                    () = self.wanted.notified() => {}
+                    () = self.signals.wanted.notified() => {}
                     () = closing.cancelled() => return,
                 }
                 self.state.send_replace(State::Connecting);
             }
             let begun = Instant::now();
             let started = tokio::select! {
-                started = link::start(&self.name, &self.definition, &self.secrets, &mut legacy) => started,
+                started = self.starter.start() => started,
                 () = closing.cancelled() => return,
             };
             match started {
                 Ok((link, catalogue)) => {
-                    self.note(|status| {
-                        status.start = Some(begun.elapsed());
-                        status.fell_back = legacy;
-                    });
-                    self.serve(link, catalogue).await;
+                    fallback = None;
+                    self.signals.note(|status| status.start = Some(begun.elapsed()));
+                    if self.serve(link, catalogue).await {
+                        continue;
+                    }
                 }
-                Err(Refusal { reason, last_words, .. }) => {
-                    tracing::warn!(server = %self.name, "not available: {reason}{last_words}");
-                    self.note(|status| status.last_error = Some(format!("{reason}{last_words}")));
-                    let hint = if last_words.is_empty() { "" } else { LAST_WORDS_HINT };
-                    self.state.send_replace(State::Failed(format!("{reason}{hint}")));
-                }
+                Err(refusal) => self.tell(refusal, &mut fallback),
             }
             if begun.elapsed() >= STEADY {
                 backoff = BACKOFF_MIN;
             }
+            // With jitter: servers that went down together do not come back at one moment.
             tokio::select! {
-                () = tokio::time::sleep(backoff) => {}
+                () = tokio::time::sleep(backoff.mul_f64(0.5 + fastrand::f64())) => {}
                 () = closing.cancelled() => return,
             }
             backoff = (backoff * 2).min(BACKOFF_MAX);
         }
     }
 
-    /// One connection, until it ends.
-    async fn serve(&self, link: Link, catalogue: Catalogue) {
-        tracing::info!(server = %self.name, tools = catalogue.tools.len(), "connected");
-        let catalogue = Arc::new(catalogue);
-        self.known.send_replace(Some(catalogue.clone()));
-        self.state.send_replace(State::Connected(Arc::new(Offer { catalogue, peer: link.peer() })));
-        // A caller that comes from then on waits for the next one.
-        let over = || drop(self.state.send_replace(State::Connecting));
-        let (how, last_words) = link.until_the_end(&self.closing, over).await;
-        if !self.closing.is_cancelled() {
-            tracing::warn!(server = %self.name, "the connection ended: {how}{last_words}");
-            self.note(|status| {
-                status.reconnects += 1;
-                status.last_error = Some(format!("the connection ended: {how}{last_words}"));
-            });
+    /// What was known of the server when we last ran. Tools that are too old come back, for the case that it does not.
+    fn recall(&mut self) -> Option<Catalogue> {
+        let remembered = self.cache.load()?;
+        self.starter.legacy = remembered.legacy && !remembered.expired;
+        let mut catalogue = remembered.catalogue;
+        self.prepare(&mut catalogue);
+        if remembered.expired {
+            return Some(catalogue);
+        }
+        self.known.send_replace(Some(Arc::new(catalogue)));
+        None
+    }
+
+    /// Takes away what the configuration does not admit, and marks what has changed.
+    fn prepare(&self, catalogue: &mut Catalogue) {
+        catalogue.retain(|tool| self.definition.tools.admits(tool));
+        let Some(pins) = &self.pins else { return };
+        let name = &self.name;
+        match pins.compare(catalogue) {
+            Ok(0) => {}
+            Ok(count) => tracing::warn!(
+                server = %name,
+                "{count} of its tools are not what they were; `lockhouse server diff {name}` shows how, `lockhouse server accept {name}` takes them as they are"
+            ),
+            Err(error) => tracing::warn!(server = %name, "{error}"),
         }
     }
 
-    fn note(&self, change: impl FnOnce(&mut Status)) {
-        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
+    fn tell(&self, refusal: Refusal, fallback: &mut Option<Catalogue>) {
+        let Refusal { reason, last_words, .. } = refusal;
+        tracing::warn!(server = %self.name, "not available: {reason}{last_words}");
+        self.signals.note(|status| status.last_error = Some(format!("{reason}{last_words}")));
+        let hint = if last_words.is_empty() { "" } else { LAST_WORDS_HINT };
+        if let Some(stale) = fallback.take() {
+            tracing::warn!(server = %self.name, "its tools are shown as they were when it was last seen");
+            self.known.send_replace(Some(Arc::new(stale)));
+        }
+        self.state.send_replace(State::Failed(format!("{reason}{hint}")));
+    }
+
+    /// One connection, until it is over. Whether the next may follow at once.
+    async fn serve(&self, mut link: Link, catalogue: Catalogue) -> bool {
+        tracing::info!(server = %self.name, tools = catalogue.tools.len(), "connected");
+        self.signals.note(|status| {
+            status.era = link.era();
+            status.fell_back = self.starter.legacy;
+        });
+        self.offer(&link, catalogue);
+        let over = self.watch(&mut link).await;
+        // A caller that comes from now on waits for the next one.
+        self.state.send_replace(if matches!(over, Over::Idle) { State::Idle } else { State::Connecting });
+        let (status, last_words) = link.end().await;
+        match over {
+            Over::Lost(how) => {
+                let how = match (how.is_empty(), status) {
+                    (true, Some(status)) => format!("it ended ({status})"),
+                    (true, None) => "it closed its output".into(),
+                    (false, _) => how,
+                };
+                tracing::warn!(server = %self.name, "the connection ended: {how}{last_words}");
+                self.signals.note(|status| {
+                    status.reconnects += 1;
+                    status.last_error = Some(format!("the connection ended: {how}{last_words}"));
+                });
+                false
+            }
+            Over::Idle => {
+                tracing::info!(server = %self.name, "stopped: nobody has needed it for a while");
+                true
+            }
+            Over::Closing => true,
+        }
+    }
+
+    fn offer(&self, link: &Link, mut catalogue: Catalogue) {
+        self.cache.save(&catalogue, self.starter.legacy);
+        self.prepare(&mut catalogue);
+        let catalogue = Arc::new(catalogue);
+        self.known.send_replace(Some(catalogue.clone()));
+        self.state.send_replace(State::Connected(Arc::new(Offer { catalogue, peer: link.peer() })));
+    }
+
+    async fn watch(&self, link: &mut Link) -> Over {
+        let idle = async {
+            match self.definition.start.idle_stop {
+                Some(limit) => self.signals.slots.idle_for(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(idle);
+        let (peer, changed) = (link.peer(), link.changed());
+        loop {
+            tokio::select! {
+                how = link.ended() => return Over::Lost(how),
+                () = self.closing.cancelled() => {
+                    let _ = timeout(DRAIN_TIMEOUT, self.signals.slots.drained()).await;
+                    return Over::Closing;
+                }
+                () = &mut idle => return Over::Idle,
+                () = changed.notified() => {
+                    tokio::select! {
+                        () = self.relist(link) => {}
+                        () = self.closing.cancelled() => {}
+                    }
+                }
+                () = self.signals.suspect.notified() => {
+                    if !Link::answers(&peer, PING_TIMEOUT).await {
+                        return Over::Lost("it does not answer any more".into());
+                    }
+                }
+            }
+        }
+    }
+
+    async fn relist(&self, link: &Link) {
+        tokio::time::sleep(RELIST_EVERY).await;
+        match self.starter.list(&link.peer()).await {
+            Ok(catalogue) => self.offer(link, catalogue),
+            Err(reason) => {
+                tracing::warn!(server = %self.name, "its tools changed and cannot be listed: {reason}");
+            }
+        }
     }
 }

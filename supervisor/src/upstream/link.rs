@@ -1,24 +1,33 @@
 //! One conversation with a server, from its start to its end.
 
+use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lockhouse_protocol::ServerName;
 use rmcp::RoleClient;
-use rmcp::model::ProtocolVersion;
-use rmcp::service::{ClientCacheConfig, ClientLifecycleMode, ClientServiceExt, Peer, RunningService};
+use rmcp::model::{ClientRequest, PingRequest, ProtocolVersion, SubscriptionFilter};
+use rmcp::service::{
+    ClientCacheConfig, ClientLifecycleMode, ClientServiceExt, Peer, RunningService,
+    RunningServiceCancellationToken, ServiceError,
+};
 use rmcp::transport::Transport;
+use tokio::process::ChildStderr;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::definition::{HttpEndpoint, Reach, ServerCommand, ServerDefinition, ServerLimits};
+use super::definition::{HttpEndpoint, Reach, ServerCommand, ServerLimits};
 use super::fault::Fault;
 use super::host::Host;
 use super::http;
 use super::listing::list_tools;
+use super::log::ServerLog;
 use super::process::ServerProcess;
-use super::request::CANCEL_TIMEOUT;
+use super::request::{CANCEL_TIMEOUT, send};
 use super::secrets::Secrets;
 use super::transport::{LineTransport, Lines, RawResults};
 use crate::catalog::Catalogue;
@@ -26,8 +35,14 @@ use crate::child_stderr::LastLines;
 
 /// A conversation that has begun, and what it runs on.
 pub(super) struct Link {
-    service: Service,
+    peer: Peer<RoleClient>,
+    /// Ends with the conversation.
+    conversation: JoinHandle<()>,
+    ending: RunningServiceCancellationToken,
     ground: Ground,
+    /// Told when the server says that its tools are others now.
+    changed: Arc<Notify>,
+    subscription: Option<JoinHandle<()>>,
 }
 
 type Service = RunningService<RoleClient, Host>;
@@ -59,37 +74,49 @@ impl Refusal {
     }
 }
 
+/// Starts one server, as often as it must be started.
+pub(super) struct Starter {
+    pub(super) name: ServerName,
+    pub(super) reach: Reach,
+    pub(super) limits: ServerLimits,
+    pub(super) secrets: Secrets,
+    /// Where its standard error is kept.
+    pub(super) log: Option<PathBuf>,
+    /// Whether it understands only the older handshake, as far as is known.
+    pub(super) legacy: bool,
+}
+
 /// One attempt to connect.
 struct Attempt<'a> {
-    name: &'a ServerName,
-    limits: ServerLimits,
-    secrets: &'a Secrets,
+    server: &'a Starter,
     mode: ClientLifecycleMode,
     deadline: Instant,
 }
 
-/// Connects to the server and lists its tools. `legacy` remembers which handshake it understands.
-pub(super) async fn start(
-    name: &ServerName,
-    definition: &ServerDefinition,
-    secrets: &Secrets,
-    legacy: &mut bool,
-) -> Result<(Link, Catalogue), Refusal> {
-    let limits = definition.limits;
-    let deadline = Instant::now() + limits.start_timeout;
-    let attempt = |mode| Attempt { name, limits, secrets, mode, deadline };
-    if !*legacy {
-        match attempt(probe()).reach(&definition.reach).await {
-            // Some servers crash on the probe, or refuse the older handshake after it: a new process does not know
-            // that it was asked.
-            Err(Refusal { may_be_older: true, .. }) => {}
-            done => return done,
+impl Starter {
+    /// Connects to the server and lists its tools.
+    pub(super) async fn start(&mut self) -> Result<(Link, Catalogue), Refusal> {
+        let deadline = Instant::now() + self.limits.start_timeout;
+        if !self.legacy {
+            match (Attempt { server: self, mode: probe(), deadline }).reach().await {
+                // Some servers crash on the probe, or refuse the older handshake after it: a new process does not
+                // know that it was asked.
+                Err(Refusal { may_be_older: true, .. }) => {}
+                done => return done,
+            }
         }
+        let mode = ClientLifecycleMode::Initialize;
+        let started = Attempt { server: self, mode, deadline }.reach().await;
+        // What failed this time may be the process, not the era.
+        self.legacy = started.is_ok();
+        started
     }
-    let started = attempt(ClientLifecycleMode::Initialize).reach(&definition.reach).await;
-    // What failed this time may be the process, not the era.
-    *legacy = started.is_ok();
-    started
+
+    /// The tools of a server that is connected. An error is in words of ours.
+    pub(super) async fn list(&self, peer: &Peer<RoleClient>) -> Result<Catalogue, String> {
+        let listed = list_tools(&self.name, peer, self.limits.start_timeout).await;
+        listed.map_err(|fault| fault.reason(None))
+    }
 }
 
 fn probe() -> ClientLifecycleMode {
@@ -100,8 +127,8 @@ fn probe() -> ClientLifecycleMode {
 }
 
 impl Attempt<'_> {
-    async fn reach(self, reach: &Reach) -> Result<(Link, Catalogue), Refusal> {
-        match reach {
+    async fn reach(self) -> Result<(Link, Catalogue), Refusal> {
+        match &self.server.reach {
             Reach::Stdio(command) => self.over_stdio(command).await,
             Reach::Http(endpoint) => self.over_http(endpoint).await,
         }
@@ -113,43 +140,59 @@ impl Attempt<'_> {
         let Some((stdin, stdout, stderr)) = process.streams() else {
             return Err(Refusal::told("its standard streams are missing".into()));
         };
-        let last_lines = LastLines::default();
-        let redacting = self.secrets.clone();
-        last_lines.follow_edited(self.name.to_string(), stderr, move |line| redacting.redact(line));
+        let last_lines = self.follow(stderr);
         let raw = RawResults::default();
         // A call that could not be written while it was waited for, nor its cancellation after it, never will be.
         let lines = Lines {
-            bytes_max: self.limits.message_bytes_max,
-            write_timeout: self.limits.call_timeout + CANCEL_TIMEOUT,
+            bytes_max: self.server.limits.message_bytes_max,
+            write_timeout: self.server.limits.call_timeout + CANCEL_TIMEOUT,
         };
         let transport = LineTransport::new(stdout, stdin, lines, raw.clone());
         let stalled = transport.stalled();
-        let (reason, said, may_be_older) = match self.converse(transport, raw).await {
+        let changed = Arc::new(Notify::new());
+        let (reason, said, may_be_older) = match self.converse(transport, raw, &changed).await {
             Ok((service, catalogue)) => {
                 let ground = Ground::Process { process, stalled, last_lines };
-                return Ok((Link { service, ground }, catalogue));
+                return Ok((Link::new(service, ground, changed), catalogue));
             }
-            Err(Some(fault)) => (fault.reason(process.end().await), fault.said(self.secrets), true),
+            Err(Some(fault)) => (fault.reason(process.end().await), fault.said(&self.server.secrets), true),
             Err(None) => {
                 drop(process);
-                (late(self.limits.start_timeout), String::new(), false)
+                (late(self.server.limits.start_timeout), String::new(), false)
             }
         };
         let last_words = format!("{said}{}", last_lines.told().await);
         Err(Refusal { reason, last_words, may_be_older })
     }
 
+    /// Keeps what the process writes to its standard error, without its secrets.
+    fn follow(&self, stderr: ChildStderr) -> LastLines {
+        let last_lines = LastLines::default();
+        let secrets = self.server.secrets.clone();
+        let mut log = self.server.log.as_deref().map(ServerLog::at);
+        last_lines.follow_edited(self.server.name.to_string(), stderr, move |line| {
+            let line: String = secrets.redact(line).chars().filter(|c| !c.is_control()).collect();
+            if let Some(log) = log.as_mut().filter(|_| !line.trim().is_empty()) {
+                log.line(&line);
+            }
+            line
+        });
+        last_lines
+    }
+
     async fn over_http(self, endpoint: &HttpEndpoint) -> Result<(Link, Catalogue), Refusal> {
         let raw = RawResults::default();
-        let transport = http::transport(endpoint, &self.limits, raw.clone()).map_err(Refusal::told)?;
-        match self.converse(transport, raw).await {
-            Ok((service, catalogue)) => Ok((Link { service, ground: Ground::Http }, catalogue)),
+        let transport = http::transport(endpoint, &self.server.limits, raw.clone());
+        let transport = transport.map_err(Refusal::told)?;
+        let changed = Arc::new(Notify::new());
+        match self.converse(transport, raw, &changed).await {
+            Ok((service, catalogue)) => Ok((Link::new(service, Ground::Http, changed), catalogue)),
             Err(Some(fault)) => Err(Refusal {
                 reason: fault.reason(None),
-                last_words: fault.said(self.secrets),
+                last_words: fault.said(&self.server.secrets),
                 may_be_older: true,
             }),
-            Err(None) => Err(Refusal::told(late(self.limits.start_timeout))),
+            Err(None) => Err(Refusal::told(late(self.server.limits.start_timeout))),
         }
     }
 
@@ -158,12 +201,15 @@ impl Attempt<'_> {
         &self,
         transport: T,
         raw: RawResults,
+        changed: &Arc<Notify>,
     ) -> Result<(Service, Catalogue), Option<Fault>> {
         let handshake = async {
-            let service = Host.serve_with_lifecycle(transport, self.mode.clone()).await?;
+            let host = Host { changed: changed.clone() };
+            let service = host.serve_with_lifecycle(transport, self.mode.clone()).await?;
             service.set_response_cache_config(ClientCacheConfig::disabled()).await;
             raw.store(true, Ordering::Release);
-            let catalogue = list_tools(self.name, service.peer(), self.limits.start_timeout).await?;
+            let catalogue =
+                list_tools(&self.server.name, service.peer(), self.server.limits.start_timeout).await?;
             Ok::<_, Fault>((service, catalogue))
         };
         match timeout_at(self.deadline, handshake).await {
@@ -178,42 +224,82 @@ fn late(limit: Duration) -> String {
 }
 
 impl Link {
-    pub(super) fn peer(&self) -> Peer<RoleClient> {
-        self.service.peer().clone()
+    fn new(service: Service, ground: Ground, changed: Arc<Notify>) -> Self {
+        let (peer, ending) = (service.peer().clone(), service.cancellation_token());
+        let subscription = subscribe(&peer, &changed);
+        let conversation = tokio::spawn(async move { drop(service.waiting().await) });
+        Self { peer, conversation, ending, ground, changed, subscription }
     }
 
-    /// Waits until either side ends it, or the process takes nothing any more. Calls `over` then, and ends the process.
-    /// How that came, with the process's own last words.
-    pub(super) async fn until_the_end(
-        self,
-        closing: &CancellationToken,
-        over: impl FnOnce(),
-    ) -> (String, String) {
-        let service = self.service;
-        match self.ground {
+    pub(super) fn peer(&self) -> Peer<RoleClient> {
+        self.peer.clone()
+    }
+
+    pub(super) fn changed(&self) -> Arc<Notify> {
+        self.changed.clone()
+    }
+
+    /// The protocol version that was agreed on.
+    pub(super) fn era(&self) -> Option<String> {
+        self.peer.peer_info().map(|info| info.protocol_version.to_string())
+    }
+
+    /// Whether the server answers anything at all. That it knows no `ping` is an answer, too.
+    pub(super) async fn answers(peer: &Peer<RoleClient>, limit: Duration) -> bool {
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        match send(peer.clone(), ping, limit).await {
+            Ok(_) | Err(ServiceError::McpError(_)) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// Waits until the server's side ends it, or takes nothing any more: how, if more can be said than that.
+    pub(super) async fn ended(&mut self) -> String {
+        match &mut self.ground {
             Ground::Http => {
-                let how = tokio::select! {
-                    _ = service.waiting() => "the server ended it",
-                    () = closing.cancelled() => "it is shut down",
-                };
-                over();
-                (how.into(), String::new())
+                let _ = (&mut self.conversation).await;
+                "the server ended it".into()
             }
-            Ground::Process { mut process, stalled, last_lines } => {
-                let how = tokio::select! {
-                    status = process.wait() => status.map(told),
-                    _ = service.waiting() => None,
-                    () = stalled.cancelled() => Some("it does not read what it is sent".into()),
-                    () = closing.cancelled() => Some("it is shut down".into()),
-                };
-                over();
-                // The service is gone with the select, and with it the process's input.
+            Ground::Process { process, stalled, .. } => tokio::select! {
+                status = process.wait() => status.map(told).unwrap_or_default(),
+                _ = &mut self.conversation => String::new(),
+                () = stalled.cancelled() => "it does not read what it is sent".into(),
+            },
+        }
+    }
+
+    /// Ends it, and the process with it. How that ended, if it did so by itself, and its last words.
+    pub(super) async fn end(self) -> (Option<ExitStatus>, String) {
+        // The service goes, and with it the process's input.
+        self.ending.cancel();
+        if let Some(subscription) = self.subscription {
+            subscription.abort();
+        }
+        match self.ground {
+            Ground::Http => (None, String::new()),
+            Ground::Process { process, last_lines, .. } => {
                 let status = process.end().await;
-                let how = how.or_else(|| status.map(told)).unwrap_or_else(|| "it closed its output".into());
-                (how, last_lines.told().await)
+                (status, last_lines.told().await)
             }
         }
     }
+}
+
+/// From 2026-07-28 on a server tells of its tools only whoever asked to be told.
+fn subscribe(peer: &Peer<RoleClient>, changed: &Arc<Notify>) -> Option<JoinHandle<()>> {
+    let info = peer.peer_info()?;
+    let announces = info.capabilities.tools.as_ref()?.list_changed == Some(true);
+    if !announces || info.protocol_version < ProtocolVersion::V_2026_07_28 {
+        return None;
+    }
+    let (peer, changed) = (peer.clone(), changed.clone());
+    Some(tokio::spawn(async move {
+        let filter = SubscriptionFilter::builder().tools_list_changed().build();
+        let Ok(mut subscription) = peer.listen(filter).await else { return };
+        while let Ok(Some(_)) = subscription.next().await {
+            changed.notify_one();
+        }
+    }))
 }
 
 fn told(status: ExitStatus) -> String {
@@ -224,7 +310,7 @@ fn told(status: ExitStatus) -> String {
 mod tests {
     use super::*;
 
-    fn shell(script: &str) -> ServerDefinition {
+    fn shell(script: &str) -> Starter {
         let seconds = Duration::from_secs;
         let command = ServerCommand {
             program: "sh".into(),
@@ -235,12 +321,13 @@ mod tests {
         let (start_timeout, call_timeout) = (seconds(5), seconds(5));
         let limits =
             ServerLimits { start_timeout, call_timeout, message_bytes_max: 1024, ..ServerLimits::default() };
-        ServerDefinition::new(Reach::Stdio(command), limits, String::new())
+        let secrets = Secrets::of(&command.environment);
+        let name = ServerName::new("h").expect("a name");
+        Starter { name, reach: Reach::Stdio(command), limits, secrets, log: None, legacy: false }
     }
 
     #[tokio::test]
     async fn why_a_server_is_not_available_is_told_without_its_own_words() {
-        let name = ServerName::new("h").expect("a name");
         for (script, words) in [
             ("echo bad token: $TOKEN >&2; exit 3", "it ended before it was ready (exit status: 3)"),
             (
@@ -250,9 +337,7 @@ mod tests {
                 "it answered with an error while it started (JSON-RPC code -5)",
             ),
         ] {
-            let definition = shell(script);
-            let secrets = Secrets::of(&definition.secrets());
-            let Err(refusal) = start(&name, &definition, &secrets, &mut false).await else {
+            let Err(refusal) = shell(script).start().await else {
                 panic!("no refusal");
             };
             let (reason, last_words) = (refusal.reason, refusal.last_words);

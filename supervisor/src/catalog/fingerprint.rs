@@ -1,0 +1,62 @@
+//! Whether two definitions of a tool say the same.
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// SHA-256 of a definition, in hexadecimal. The order of keys does not count: some servers change it with each start.
+pub(super) fn fingerprint(definition: &Value) -> String {
+    let mut hasher = Sha256::new();
+    feed(&mut hasher, definition);
+    hex(&hasher.finalize())
+}
+
+/// Every value with its kind and its length, so that no two definitions are written alike.
+fn feed(hasher: &mut Sha256, value: &Value) {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by_key(|(name, _)| *name);
+            hasher.update(format!("o{}:", members.len()));
+            for (name, member) in members {
+                hasher.update(format!("{}:{name}", name.len()));
+                feed(hasher, member);
+            }
+        }
+        Value::Array(elements) => {
+            hasher.update(format!("a{}:", elements.len()));
+            elements.iter().for_each(|element| feed(hasher, element));
+        }
+        scalar => {
+            let text = scalar.to_string();
+            hasher.update(format!("s{}:{text}", text.len()));
+        }
+    }
+}
+
+/// Lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_order_of_keys_does_not_count_and_everything_else_does() {
+        let one = fingerprint(&json!({"name": "a", "inputSchema": {"x": [1, 2], "y": "z"}}));
+        let other: Value =
+            serde_json::from_str(r#"{"inputSchema": {"y": "z", "x": [1, 2]}, "name": "a"}"#).expect("JSON");
+        assert_eq!(one, fingerprint(&other));
+        for changed in [
+            json!({"name": "a", "inputSchema": {"x": [2, 1], "y": "z"}}),
+            json!({"name": "a", "inputSchema": {"x": [1, 2], "y": "z "}}),
+            json!({"name": "a", "inputSchema": {"x": [1, 2]}, "y": "z"}),
+            json!({"name": "a", "inputSchema": {"x": ["1", 2], "y": "z"}}),
+        ] {
+            assert_ne!(one, fingerprint(&changed), "{changed}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Files of our own: readable for their owner alone, and whole or not there at all.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Puts `content` in place of the file, in one step. Several processes may do so at the same time: one of them wins.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    private_directory(directory)?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    let draft = directory.join(format!(".{name}.{}", uuid::Uuid::now_v7().simple()));
+    let written = OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(&draft)
+        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
+        .and_then(|()| std::fs::rename(&draft, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&draft);
+    }
+    written
+}
+
+/// Makes a directory that only its owner can enter, with those above it.
+pub(crate) fn private_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// The text of a file of at most `bytes_max`; `None` if there is none.
+pub(crate) fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
+    let file = match OpenOptions::new().read(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = String::new();
+    let bytes = file.take(bytes_max + 1).read_to_string(&mut text)?;
+    if bytes as u64 > bytes_max {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has more than {bytes_max} bytes"),
+        ));
+    }
+    Ok(Some(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_private() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("below/file");
+        for content in ["one", "another"] {
+            replace(&path, content.as_bytes()).expect("a file");
+            assert_eq!(read_bounded(&path, 100).expect("readable").as_deref(), Some(content));
+        }
+        let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().expect("one"))), (0o600, 0o700));
+        assert_eq!(std::fs::read_dir(path.parent().expect("one")).expect("readable").count(), 1);
+        assert!(read_bounded(&path, 3).is_err());
+        assert!(read_bounded(&directory.path().join("none"), 3).expect("no error").is_none());
+    }
+}
