@@ -32,7 +32,10 @@ impl Connection {
         let sent = Instant::now();
         let answer = send(offer.peer.clone(), request, self.limits.call_timeout).await;
         match &answer {
-            Ok(_) => self.signals.note(|status| status.latency = Some(sent.elapsed())),
+            Ok(_) => self.signals.note(|status| {
+                status.latency = Some(sent.elapsed());
+                status.answered += 1;
+            }),
             Err(ServiceError::Timeout { .. }) => self.signals.suspect.notify_one(),
             Err(_) => {}
         }

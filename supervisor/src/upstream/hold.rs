@@ -19,7 +19,7 @@ use crate::catalog::Catalogue;
 
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
-/// A server that lasted so long is started again without the delay that it had earned before.
+/// A server that lasted so long, or answered a call, is started again without the delay that it had earned before.
 const STEADY: Duration = Duration::from_secs(60);
 /// Announced changes of a server's tools are looked at together, and no more often than this.
 const RELIST_EVERY: Duration = Duration::from_secs(1);
@@ -83,7 +83,7 @@ impl Holder {
                 }
                 self.state.send_replace(State::Connecting);
             }
-            let begun = Instant::now();
+            let (begun, answered) = (Instant::now(), self.answered());
             let started = tokio::select! {
                 started = self.starter.start() => started,
                 () = closing.cancelled() => return,
@@ -98,7 +98,7 @@ impl Holder {
                 }
                 Err(refusal) => self.tell(refusal, &mut fallback),
             }
-            if begun.elapsed() >= STEADY {
+            if begun.elapsed() >= STEADY || self.answered() > answered {
                 backoff = BACKOFF_MIN;
             }
             // With jitter: servers that went down together do not come back at one moment.
@@ -108,6 +108,10 @@ impl Holder {
             }
             backoff = (backoff * 2).min(BACKOFF_MAX);
         }
+    }
+
+    fn answered(&self) -> u64 {
+        self.signals.status.lock().unwrap_or_else(PoisonError::into_inner).answered
     }
 
     /// What was known of the server when we last ran. Tools that are too old come back, for the case that it does not.

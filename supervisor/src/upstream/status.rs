@@ -13,7 +13,9 @@ pub(crate) struct Status {
     pub(crate) start: Option<Duration>,
     /// The last call that was answered.
     pub(crate) latency: Option<Duration>,
-    /// Connections after the first.
+    /// Calls that were answered.
+    pub(crate) answered: u64,
+    /// Connections that were lost.
     pub(crate) reconnects: u64,
     /// The last failure, in words for a person, without secrets.
     pub(crate) last_error: Option<String>,

@@ -1,0 +1,151 @@
+"""An MCP server over standard input and output that does what a file tells it: its tools are whatever the file holds when
+they are listed, and some of them misbehave when they are called. Usage: scripted.py DIRECTORY [FLAG]...
+
+DIRECTORY/tools.json  the tools, as `tools/list` gives them; `echo` alone if there is none
+DIRECTORY/starts      a line is added for each start, with the process's id
+DIRECTORY/calls       a line is added for each call, with its tool and when it came
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+PLACE = Path(sys.argv[1])
+FLAGS = set(sys.argv[2:])
+ERA = "2025-11-25"
+writing = threading.Lock()
+
+
+def write(text):
+    with writing:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+def say(message):
+    write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+
+
+def text(words):
+    return {"content": [{"type": "text", "text": words}]}
+
+
+def tools():
+    path = PLACE / "tools.json"
+    if path.exists():
+        return json.loads(path.read_text())
+    return [{"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}]
+
+
+def note(name, line):
+    with open(PLACE / name, "a") as file:
+        file.write(line + "\n")
+
+
+def changed(count):
+    for _ in range(count):
+        say({"method": "notifications/tools/list_changed"})
+
+
+def call(name, arguments):
+    match name:
+        case "echo":
+            return text(arguments.get("text", ""))
+        case "sleep":
+            time.sleep(arguments["seconds"])
+            return text("awake")
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        case "garbage":
+            write("\x00\xff\x1b]0;title\x07 {not json\n" * arguments.get("lines", 1))
+            return text("after the garbage")
+        case "half":
+            write('{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "te')
+            os._exit(3)
+        case "large":
+            write_large(arguments["bytes"])
+            return None
+        case "storm":
+            changed(arguments["count"])
+            return text("the storm is over")
+        case "complain":
+            for number in range(arguments["lines"]):
+                print(f"complaint {number}", file=sys.stderr)
+            return text("said")
+        case "never":
+            return None
+    return {**text(f"unknown tool {name}"), "isError": True}
+
+
+large_id = None
+
+
+def write_large(size):
+    """Without ever having it in memory at once."""
+    with writing:
+        sys.stdout.write('{"jsonrpc": "2.0", "result": {"content": [{"type": "text", "text": "')
+        for _ in range(size // 65536):
+            sys.stdout.write("x" * 65536)
+        sys.stdout.write('"}]}, "id": ' + json.dumps(large_id) + "}\n")
+        sys.stdout.flush()
+
+
+def answer(message):
+    global large_id
+    identity, parameters = message["id"], message.get("params") or {}
+    match message["method"]:
+        case "initialize":
+            capabilities = {"tools": {"listChanged": True}}
+            server = {"name": "scripted", "version": "1"}
+            return {"protocolVersion": ERA, "capabilities": capabilities, "serverInfo": server}
+        case "tools/list":
+            note("listings", "")
+            found, size = tools(), 500
+            begin = int(parameters.get("cursor") or 0)
+            page = {"tools": found[begin : begin + size]}
+            return {**page, "nextCursor": str(begin + size)} if begin + size < len(found) else page
+        case "tools/call":
+            note("calls", f"{parameters['name']} {time.monotonic()}")
+            large_id = identity
+            return call(parameters["name"], parameters.get("arguments") or {})
+        case "ping":
+            return {}
+    return None
+
+
+def serve(message):
+    if "id" not in message or "method" not in message:
+        if message.get("method") == "notifications/cancelled":
+            note("cancelled", "")
+        return
+    if message["method"] not in {"initialize", "tools/list", "tools/call", "ping"}:
+        return say({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+    if (result := answer(message)) is not None:
+        say({"id": message["id"], "result": result})
+
+
+def main():
+    note("starts", str(os.getpid()))
+    if "--banner" in FLAGS:
+        write("Welcome to the scripted server!\nListening on stdio...\n\n")
+    if "--deaf" in FLAGS:
+        time.sleep(3600)
+    if "--stubborn" in FLAGS:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "--child" in FLAGS and os.fork() == 0:
+        os.close(0), os.close(1), os.close(2)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(3600)
+    for line in sys.stdin:
+        threading.Thread(target=serve, args=(json.loads(line),), daemon=True).start()
+    if "--stubborn" in FLAGS:
+        time.sleep(3600)
+
+
+main()

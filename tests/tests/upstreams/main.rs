@@ -1,0 +1,10 @@
+//! Upstream servers over time: started, lost, changed, flooded and stopped, and what the code that uses them sees.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+
+mod catalogue;
+mod faults;
+mod pins;
+mod reconnects;
+mod scripted;
+mod starts;
+mod turns;

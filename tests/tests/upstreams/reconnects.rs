@@ -1,0 +1,50 @@
+//! A server that is lost again and again.
+
+use lockhouse_tests::{Session, wait_until};
+
+use crate::scripted::{Scripted, processes};
+
+/// `LOCKHOUSE_TESTS=full` asks for the figure that the documentation gives.
+fn rounds() -> usize {
+    if std::env::var("LOCKHOUSE_TESTS").is_ok_and(|tests| tests == "full") { 1_000 } else { 40 }
+}
+
+fn memory_kib(session: &Session) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", session.pid())).expect("a process");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// Only root may count the descriptors of a process that hides its memory.
+fn descriptors(session: &Session) -> Option<usize> {
+    Some(std::fs::read_dir(format!("/proc/{}/fd", session.pid())).ok()?.count())
+}
+
+#[tokio::test]
+async fn reconnects_leave_descriptors_memory_and_processes_as_they_were() {
+    let scripted = Scripted::new("", &[], &["echo", "kill"]);
+    let session = scripted.lockhouse.serve().await;
+    let lose = "from mcp_tools import ToolError, call_tool\ncall_tool('scripted', 'echo', {'text': 'x'})\n\
+        try: call_tool('scripted', 'kill', {})\nexcept ToolError as e: r = e.code\nr";
+    let warm_up = rounds() / 4;
+    let mut before = None;
+    for round in 0..rounds() {
+        let starts = scripted.count("starts");
+        assert_eq!(Scripted::value(&session, lose).await, "upstream_unavailable");
+        wait_until("it is started again", async || (scripted.count("starts") > starts).then_some(())).await;
+        if round == warm_up {
+            before = Some((memory_kib(&session), descriptors(&session)));
+        }
+    }
+    assert_eq!(Scripted::outcome(&session, "'echo', {'text': 'x'}").await, "x");
+    let (memory, open) = before.expect("figures");
+    let now = (memory_kib(&session), descriptors(&session));
+    println!("{} reconnects: {memory} KiB and {open:?} descriptors, then {now:?}", rounds());
+    assert!(now.0 < memory + 4 * 1024, "{memory} KiB, then {} KiB", now.0);
+    // A worker more or less may be there at the moment of counting.
+    if let (Some(open), Some(now)) = (open, now.1) {
+        assert!(now.abs_diff(open) <= 8, "{open} descriptors, then {now}");
+    }
+    assert_eq!(processes(&session).len(), 1);
+    assert_eq!(session.close().await.status, Some(0));
+}

@@ -1,0 +1,61 @@
+//! When servers are started and stopped.
+
+use std::time::Duration;
+
+use lockhouse_tests::{Table, ensure, wait_until};
+
+use crate::scripted::{Scripted, processes};
+
+const ECHO: &str = "'echo', {'text': 'well'}";
+
+#[tokio::test]
+async fn a_lazy_server_is_started_by_the_first_call_and_its_tools_are_known_before() {
+    let scripted = Scripted::new("start = \"lazy\"", &[], &["echo"]);
+    let listed = "from mcp_tools import scripted\nlen(scripted.list_tools())";
+    let session = scripted.lockhouse.serve().await;
+    let code = "from mcp_tools import list_servers\n[(s['name'], s['state']) for s in list_servers()]";
+    let states = Scripted::value(&session, code).await;
+    assert_eq!((scripted.count("starts"), states[0][1].as_str()), (0, Some("idle")), "{states}");
+    assert_eq!(Scripted::value(&session, listed).await, 1, "nothing is known of it yet, so it is asked");
+    assert_eq!(scripted.count("starts"), 1);
+    session.close().await;
+
+    let session = scripted.lockhouse.serve().await;
+    assert_eq!(Scripted::value(&session, listed).await, 1, "known from the last time");
+    assert_eq!(scripted.count("starts"), 1, "and not started for that");
+    assert_eq!(Scripted::outcome(&session, ECHO).await, "well");
+    assert_eq!(scripted.count("starts"), 2);
+}
+
+#[tokio::test]
+async fn an_idle_server_is_stopped_and_started_again_when_it_is_needed() {
+    let scripted = Scripted::new("idle_stop_seconds = 1", &[], &["echo", "sleep"]);
+    let session = scripted.lockhouse.serve().await;
+    assert_eq!(
+        Scripted::outcome(&session, "'sleep', {'seconds': 2}").await,
+        "awake",
+        "a call in flight is no idleness"
+    );
+    assert_eq!(scripted.count("starts"), 1);
+    wait_until("it is stopped", async || processes(&session).is_empty().then_some(())).await;
+    assert_eq!(Scripted::outcome(&session, ECHO).await, "well");
+    assert_eq!(scripted.count("starts"), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_at_its_start_is_given_up_in_time_and_tried_again() {
+    let scripted = Scripted::new("start_timeout_seconds = 1", &["--deaf"], &[]);
+    let session = scripted.lockhouse.serve().await;
+    let outcome = Scripted::outcome(&session, ECHO).await;
+    let mut table = Table::new("a server that hangs");
+    table.row(
+        "its caller is told",
+        ensure(outcome[1].as_str().is_some_and(|told| told.contains("start_timeout_seconds")), outcome),
+    );
+    let again = wait_until("it is tried again", async || (scripted.count("starts") >= 3).then_some(()));
+    let again = tokio::time::timeout(Duration::from_secs(60), again).await;
+    table.row("it is tried again", ensure(again.is_ok(), "not in a minute"));
+    let running = processes(&session).len();
+    table.row("one process at a time", ensure(running <= 1, running));
+    table.finish();
+}
