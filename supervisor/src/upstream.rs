@@ -3,6 +3,7 @@
 //! A call needs a [`PermittedCall`], which only the policy's decision makes: there is no other way in.
 
 mod calls;
+mod confine;
 mod connection;
 mod definition;
 mod fault;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 use lockhouse_protocol::ServerName;
 
+pub(crate) use confine::become_confined;
 pub(crate) use connection::{Connection, State};
 pub(crate) use definition::{
     Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition,
