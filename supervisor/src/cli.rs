@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 #![allow(clippy::print_stdout)] // This is where the program speaks to people.
 
+mod confine;
 mod demo;
 mod doctor;
 mod policy;
@@ -54,6 +55,9 @@ enum Command {
     Policy(policy::Command),
     /// Say what protections this host gives, and try what a sealed worker must not be able to do
     Doctor(doctor::Arguments),
+    /// Confine this process and become a program: upstream servers with `sandbox` are started so
+    #[command(hide = true)]
+    Confine(confine::Arguments),
     /// The demo's own upstream server
     #[command(hide = true)]
     DemoServer,
@@ -62,6 +66,10 @@ enum Command {
 /// Runs the command that was asked for.
 pub(crate) fn main() -> ExitCode {
     let Arguments { command, files } = Arguments::parse();
+    // What follows is the supervisor's own, and part of it would stay with the program.
+    if let Command::Confine(arguments) = command {
+        return confine::confine(arguments);
+    }
     log_to_stderr(matches!(command, Command::Serve));
     give_memory_back();
     if let Err(error) = harden() {
@@ -81,6 +89,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Tools(command) => tools::tools(&files, command).await,
             Command::Policy(command) => policy::policy(&files, command).await,
             Command::Doctor(arguments) => doctor::doctor(&files, &arguments).await,
+            Command::Confine(arguments) => confine::confine(arguments),
             Command::DemoServer => match demo::server::serve().await {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => complain(error.as_ref(), UNAVAILABLE),

@@ -4,6 +4,7 @@
 
 mod cache;
 mod calls;
+mod confine;
 mod connection;
 mod definition;
 mod fault;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 
 use lockhouse_protocol::ServerName;
 
+pub(crate) use confine::become_confined;
 pub(crate) use connection::{Connection, State};
 pub(crate) use definition::{
     Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition,

@@ -10,7 +10,7 @@ use lockhouse_protocol::ServerName;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::upstream::{Reach, ServerCommand, ServerDefinition, ServerLimits};
+use crate::upstream::{Confinement, Reach, ServerCommand, ServerDefinition, ServerLimits};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -136,6 +136,7 @@ struct Server {
     #[serde(default)]
     env: BTreeMap<String, String>,
     cwd: Option<PathBuf>,
+    sandbox: Option<Confinement>,
     start_timeout_seconds: Option<u32>,
     call_timeout_seconds: Option<u32>,
 }
@@ -200,7 +201,7 @@ impl Document {
                 arguments: server.args.clone(),
                 environment: server.env.clone(),
                 directory: server.cwd.clone(),
-                confinement: None,
+                confinement: server.sandbox.clone(),
             };
             let mut limits = self.server_limits();
             limits.start_timeout = seconds(server.start_timeout_seconds).unwrap_or(limits.start_timeout);

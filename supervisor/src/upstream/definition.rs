@@ -36,11 +36,15 @@ pub(crate) struct ServerCommand {
     pub(crate) confinement: Option<Confinement>,
 }
 
-/// What a stdio server may do, enforced by Landlock.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What a stdio server may do, besides what every program needs to run at all. Enforced by the kernel; paths are absolute.
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct Confinement {
+    /// Files and directories that it may read, and whose programs it may execute.
     pub(crate) read: Vec<PathBuf>,
+    /// Files and directories that it may read and change.
     pub(crate) write: Vec<PathBuf>,
+    /// Whether it may make sockets.
     pub(crate) network: bool,
 }
 

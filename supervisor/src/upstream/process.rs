@@ -8,6 +8,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
+use super::confine;
 use super::definition::ServerCommand;
 
 /// What a server process inherits, besides what its configuration sets.
@@ -27,7 +28,12 @@ pub(super) struct ServerProcess {
 
 impl ServerProcess {
     pub(super) fn start(command: &ServerCommand) -> std::io::Result<Self> {
-        let mut process = Command::new(&command.program);
+        let mut process = match &command.confinement {
+            Some(confinement) => {
+                confine::confined(confinement, &command.program).map_err(std::io::Error::other)?
+            }
+            None => Command::new(&command.program),
+        };
         process.args(&command.arguments).env_clear();
         let inherited = INHERITED.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
         process.envs(inherited).envs(&command.environment).env(super::NESTED, "1");

@@ -43,7 +43,7 @@ fn lacking_command(lockhouse: &Lockhouse, lack: &str, arguments: &[&str]) -> Com
     command
 }
 
-fn lacking(lockhouse: &Lockhouse, lack: &str, arguments: &[&str]) -> Finished {
+pub(crate) fn lacking(lockhouse: &Lockhouse, lack: &str, arguments: &[&str]) -> Finished {
     Finished::of(&mut lacking_command(lockhouse, lack, arguments), b"")
 }
 

@@ -1,0 +1,98 @@
+//! Which files the kernel opens to run a program.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{AccessFlags, access};
+
+/// Scripts that name a script as their interpreter, and so on: as many as the kernel follows.
+const INTERPRETERS_MAX: usize = 5;
+/// What the kernel reads of a script to find its interpreter.
+const FIRST_LINE_BYTES_MAX: u64 = 256;
+
+/// A program: its file, and those of its interpreters.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) path: PathBuf,
+    interpreters: Vec<PathBuf>,
+}
+
+impl Program {
+    /// A name without a slash is looked for in `PATH`, as exec would.
+    pub(super) fn find(name: &OsStr) -> Option<Self> {
+        let path = find(name)?;
+        let mut interpreters = Vec::new();
+        let mut script = path.clone();
+        for _ in 0..INTERPRETERS_MAX {
+            let Some((kernel_runs, it_runs)) = interpreter(&script) else { break };
+            interpreters.extend([Some(kernel_runs.clone()), it_runs.clone()].into_iter().flatten());
+            script = it_runs.unwrap_or(kernel_runs);
+        }
+        Some(Self { path, interpreters })
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(self.path.as_path()).chain(self.interpreters.iter().map(PathBuf::as_path))
+    }
+}
+
+fn find(name: &OsStr) -> Option<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        return Some(name.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    let is_program = |path: &PathBuf| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
+    std::env::split_paths(&path).map(|directory| directory.join(name)).find(is_program)
+}
+
+/// What the first line of a script names, and what that runs in its turn if it is `env`.
+fn interpreter(script: &Path) -> Option<(PathBuf, Option<PathBuf>)> {
+    let mut start = Vec::new();
+    if !script.is_file() {
+        return None;
+    }
+    std::fs::File::open(script).ok()?.take(FIRST_LINE_BYTES_MAX).read_to_end(&mut start).ok()?;
+    let words = words(&start)?;
+    let (interpreter, rest) = words.split_first()?;
+    let interpreter = PathBuf::from(interpreter);
+    let is_env = interpreter.file_name().is_some_and(|name| name == "env");
+    let of_env = |word: &&OsString| !word.as_bytes().starts_with(b"-") && !word.as_bytes().contains(&b'=');
+    let it_runs = if is_env { rest.iter().find(of_env).and_then(|name| find(name)) } else { None };
+    Some((interpreter, it_runs))
+}
+
+/// The words after `#!`.
+fn words(start: &[u8]) -> Option<Vec<OsString>> {
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    Some(words.map(|word| OsStr::from_bytes(word).to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interpreters_of_a_script_are_found_whichever_way_they_are_named() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let shell = find(OsStr::new("sh")).expect("a shell");
+        let (sh, env) = (shell.as_path(), Path::new("/usr/bin/env"));
+        let inner = directory.path().join("inner");
+        std::fs::write(&inner, "#! /bin/sh -e\n").expect("a file");
+        for (line, expected) in [
+            (format!("#!{}\n", sh.display()), vec![sh]),
+            ("#!/usr/bin/env sh\n".into(), vec![env, sh]),
+            ("#!/usr/bin/env -S A=b sh -x".into(), vec![env, sh]),
+            (format!("#!{} x", inner.display()), vec![&inner, Path::new("/bin/sh")]),
+            ("\u{7f}ELF".into(), vec![]),
+            ("#!".into(), vec![]),
+        ] {
+            let script = directory.path().join("script");
+            std::fs::write(&script, &line).expect("a file");
+            let program = Program::find(script.as_os_str()).expect("a program");
+            assert_eq!(program.files().skip(1).collect::<Vec<_>>(), expected, "{line}");
+        }
+    }
+}
