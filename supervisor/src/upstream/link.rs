@@ -9,13 +9,14 @@ use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientCacheConfig, ClientLifecycleMode, ClientServiceExt, Peer, RunningService};
 use rmcp::transport::Transport;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::auth::Authority;
 use super::definition::{HttpEndpoint, Reach, ServerCommand, ServerDefinition, ServerLimits};
 use super::fault::Fault;
 use super::host::Host;
-use super::http;
+use super::http::{self, Broken};
 use super::listing::list_tools;
 use super::process::ServerProcess;
 use super::request::CANCEL_TIMEOUT;
@@ -23,6 +24,9 @@ use super::secrets::Secrets;
 use super::transport::{LineTransport, Lines, RawResults};
 use crate::catalog::Catalogue;
 use crate::child_stderr::LastLines;
+
+/// How long a server over HTTP gets to hear that we leave.
+const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A conversation that has begun, and what it runs on.
 pub(super) struct Link {
@@ -33,6 +37,7 @@ pub(super) struct Link {
 type Service = RunningService<RoleClient, Host>;
 
 /// What a conversation runs on.
+#[allow(clippy::large_enum_variant)] // There is one for each connection.
 enum Ground {
     Process {
         process: ServerProcess,
@@ -40,7 +45,7 @@ enum Ground {
         stalled: CancellationToken,
         last_lines: LastLines,
     },
-    Http,
+    Http(Broken),
 }
 
 /// Why there is no connection.
@@ -140,14 +145,19 @@ impl Attempt<'_> {
     }
 
     async fn over_http(self, endpoint: &HttpEndpoint) -> Result<(Link, Catalogue), Refusal> {
-        let raw = RawResults::default();
-        let transport = http::transport(endpoint, &self.limits, raw.clone()).map_err(Refusal::told)?;
-        match self.converse(transport, raw).await {
-            Ok((service, catalogue)) => Ok((Link { service, ground: Ground::Http }, catalogue)),
+        let transport = Authority::new(endpoint, self.secrets.clone())
+            .and_then(|authority| http::transport(endpoint, &self.limits, authority));
+        let (transport, broken) = match transport {
+            Ok(transport) => transport,
+            Err(fault) => return Err(Refusal::told(fault.reason)),
+        };
+        // Over HTTP each answer belongs to a request, and it is the request that says whether it passes on raw.
+        match self.converse(transport, RawResults::default()).await {
+            Ok((service, catalogue)) => Ok((Link { service, ground: Ground::Http(broken) }, catalogue)),
             Err(Some(fault)) => Err(Refusal {
                 reason: fault.reason(None),
                 last_words: fault.said(self.secrets),
-                may_be_older: true,
+                may_be_older: fault.may_be_older(),
             }),
             Err(None) => Err(Refusal::told(late(self.limits.start_timeout))),
         }
@@ -191,13 +201,19 @@ impl Link {
     ) -> (String, String) {
         let service = self.service;
         match self.ground {
-            Ground::Http => {
+            Ground::Http(broken) => {
+                let end = service.cancellation_token();
+                let mut service = std::pin::pin!(service.waiting());
                 let how = tokio::select! {
-                    _ = service.waiting() => "the server ended it",
-                    () = closing.cancelled() => "it is shut down",
+                    _ = &mut service => "the conversation ended".into(),
+                    how = broken.told() => how,
+                    () = closing.cancelled() => "it is shut down".into(),
                 };
                 over();
-                (how.into(), String::new())
+                // So that the server can forget the session.
+                end.cancel();
+                let _ = timeout(HTTP_CLOSE_TIMEOUT, service).await;
+                (how, String::new())
             }
             Ground::Process { mut process, stalled, last_lines } => {
                 let how = tokio::select! {
