@@ -2,6 +2,7 @@
 //!
 //! A call needs a [`PermittedCall`], which only the policy's decision makes: there is no other way in.
 
+mod auth;
 mod cache;
 mod calls;
 mod confine;

@@ -10,7 +10,10 @@ use lockhouse_protocol::ServerName;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::upstream::{Confinement, Reach, ServerCommand, ServerDefinition, ServerLimits};
+use crate::upstream::{
+    Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition,
+    ServerLimits,
+};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -130,7 +133,13 @@ impl Default for Catalogue {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Server {
+    #[serde(default)]
     command: String,
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    bearer_token: Option<String>,
+    oauth: Option<OAuth>,
     #[serde(default)]
     args: Vec<String>,
     #[serde(default)]
@@ -139,6 +148,36 @@ struct Server {
     sandbox: Option<Confinement>,
     start_timeout_seconds: Option<u32>,
     call_timeout_seconds: Option<u32>,
+}
+
+/// `[servers.NAME.oauth]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct OAuth {
+    client_id: Option<String>,
+    client_secret: Option<String>,
+    private_key: Option<String>,
+    signing_algorithm: Option<String>,
+    scopes: Vec<String>,
+    callback_port: Option<u16>,
+    grant: Option<String>,
+}
+
+impl OAuth {
+    fn authorization(&self) -> Authorization {
+        let client = OAuthClient {
+            client_id: self.client_id.clone(),
+            client_secret: self.client_secret.clone(),
+            private_key: self.private_key.clone(),
+            signing_algorithm: self.signing_algorithm.clone(),
+            scopes: self.scopes.clone(),
+            callback_port: self.callback_port,
+        };
+        match self.grant.as_deref() {
+            Some("client_credentials") => Authorization::ClientCredentials(client),
+            _ => Authorization::OAuth(client),
+        }
+    }
 }
 
 impl Document {
@@ -206,7 +245,19 @@ impl Document {
             let mut limits = self.server_limits();
             limits.start_timeout = seconds(server.start_timeout_seconds).unwrap_or(limits.start_timeout);
             limits.call_timeout = seconds(server.call_timeout_seconds).unwrap_or(limits.call_timeout);
-            ServerDefinition::new(Reach::Stdio(command), limits, origin.to_owned())
+            let reach = match server.url.as_deref().and_then(|url| url.parse().ok()) {
+                Some(url) => Reach::Http(HttpEndpoint {
+                    url,
+                    headers: server.headers.clone(),
+                    authorization: match (&server.bearer_token, &server.oauth) {
+                        (Some(token), _) => Authorization::Bearer(token.clone()),
+                        (None, Some(oauth)) => oauth.authorization(),
+                        (None, None) => Authorization::OnDemand,
+                    },
+                }),
+                None => Reach::Stdio(command),
+            };
+            ServerDefinition::new(reach, limits, origin.to_owned())
         };
         let entry = |(name, server): (&Spanned<String>, &Server)| {
             Some((ServerName::new(name.get_ref().as_str()).ok()?, definition(server)))

@@ -9,10 +9,11 @@ use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 
 use super::connection::{Connection, Offer};
+use super::http::HttpFault;
 use super::request::send;
 use super::result;
 use super::slots::Slot;
-use super::transport::TOO_LARGE;
+use super::transport::{CUT_OFF, TOO_LARGE};
 
 /// Characters of a server's error text that are passed on.
 const ERROR_CHARS_MAX: usize = 4_000;
@@ -48,6 +49,12 @@ impl Connection {
 
     fn told(&self, error: &ServiceError) -> (FailureCode, String) {
         let name = &self.name;
+        if let Some(fault) = HttpFault::in_service(error) {
+            return (
+                FailureCode::UpstreamUnavailable,
+                format!("server {name} is not available: {}", fault.reason),
+            );
+        }
         match error {
             ServiceError::McpError(error) if error.message == TOO_LARGE => (
                 FailureCode::ResultTooLarge,
@@ -55,7 +62,7 @@ impl Connection {
                     "the result of server {name} exceeds the limit of one message; ask for less at a time"
                 ),
             ),
-            ServiceError::McpError(error) => {
+            ServiceError::McpError(error) if error.message != CUT_OFF => {
                 let is_about_arguments = error.code == ErrorCode::INVALID_PARAMS;
                 let code =
                     if is_about_arguments { FailureCode::InvalidArguments } else { FailureCode::ToolFailed };

@@ -154,6 +154,21 @@ impl ServerDefinition {
 }
 
 impl HttpEndpoint {
+    /// `HOST:PORT`, for people.
+    pub(super) fn place(&self) -> String {
+        let port = self.url.port_or_known_default().map(|port| format!(":{port}")).unwrap_or_default();
+        format!("{}{port}", self.url.host_str().unwrap_or_default())
+    }
+
+    pub(super) fn is_on_this_host(&self) -> bool {
+        match self.url.host() {
+            Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        }
+    }
+
     fn secrets(&self) -> BTreeMap<String, String> {
         let mut secrets = self.headers.clone();
         let named = |name: &str, value: &Option<String>| value.clone().map(|value| (name.to_owned(), value));

@@ -5,6 +5,7 @@ use std::process::ExitStatus;
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
 
+use super::http::{HttpFault, Kind};
 use super::secrets::Secrets;
 use super::transport::{NOT_JSON, TOO_LARGE};
 
@@ -20,10 +21,15 @@ pub(super) enum Fault {
     Refused(ErrorData),
     /// It answered with something that is not MCP: what exactly, possibly with words of its own.
     Strange(String),
+    /// HTTP did not carry it.
+    Http(HttpFault),
 }
 
 impl From<ServiceError> for Fault {
     fn from(error: ServiceError) -> Self {
+        if let Some(fault) = HttpFault::in_service(&error) {
+            return Self::Http(fault.clone());
+        }
         match error {
             ServiceError::McpError(error) => Self::Refused(error),
             ServiceError::TransportSend(_) | ServiceError::TransportClosed => Self::Closed,
@@ -36,15 +42,28 @@ impl From<ClientInitializeError> for Fault {
     fn from(error: ClientInitializeError) -> Self {
         use ClientInitializeError as Error;
         match error {
-            Error::ConnectionClosed(_) | Error::TransportError { .. } => Self::Closed,
+            Error::TransportError { error, .. } => match HttpFault::behind(&*error.error) {
+                Some(fault) => Self::Http(fault.clone()),
+                None => Self::Closed,
+            },
+            Error::ConnectionClosed(_) => Self::Closed,
             Error::JsonRpcError(error) => Self::Refused(error),
-            Error::LegacyFallbackFailed { fallback, .. } => Self::from(*fallback),
+            Error::LegacyFallbackFailed { discover, fallback } => match Self::from(*discover) {
+                // With it the transport ended, and the fallback has nothing to tell.
+                http @ Self::Http(_) => http,
+                _ => Self::from(*fallback),
+            },
             error => Self::Strange(error.to_string()),
         }
     }
 }
 
 impl Fault {
+    /// Whether the older handshake may fare better.
+    pub(super) fn may_be_older(&self) -> bool {
+        !matches!(self, Self::Http(fault) if fault.kind != Kind::Answered)
+    }
+
     /// In words of ours alone. A status is there if the process ended by itself.
     pub(super) fn reason(&self, status: Option<ExitStatus>) -> String {
         match (self, status) {
@@ -59,6 +78,7 @@ impl Fault {
             (Self::Refused(error), _) => {
                 format!("it answered with an error while it started (JSON-RPC code {})", error.code.0)
             }
+            (Self::Http(fault), _) => fault.reason.clone(),
             (Self::Strange(_), _) => "it does not speak MCP as Lockhouse knows it".into(),
         }
     }
@@ -69,6 +89,8 @@ impl Fault {
             Self::Closed => return String::new(),
             Self::Refused(error) => &*error.message,
             Self::Strange(what) => what.as_str(),
+            Self::Http(fault) if fault.said.is_empty() => return String::new(),
+            Self::Http(fault) => &fault.said,
         };
         let said: String = secrets.redact(said).chars().take(SAID_CHARS_MAX).collect();
         format!("; it said: {said:?}")

@@ -1,18 +1,138 @@
 //! Streamable HTTP to a server.
+//!
+//! rmcp keeps the protocol: sessions, eras, headers, resumed streams. What goes over the wire, and how much of it is taken
+//! in, is [`client`]'s.
 
-use rmcp::RoleClient;
-use rmcp::transport::Transport;
+mod annotated;
+mod answers;
+mod client;
+mod events;
+mod fault;
+mod stream;
 
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+use reqwest::redirect::{Attempt, Policy};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use tokio_util::sync::CancellationToken;
+
+pub(super) use annotated::raw as raw_list;
+pub(super) use client::Client;
+pub(super) use fault::{HttpFault, Kind};
+
+use super::auth::Authority;
 use super::definition::{HttpEndpoint, ServerLimits};
-use super::transport::RawResults;
 
-/// A transport to the endpoint, or why there can be none, in words of ours alone.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Node closes a connection that nobody has used for five seconds: a request on it would be lost.
+const IDLE_CONNECTION: Duration = Duration::from_secs(4);
+/// How soon a peer that vanished without a word is noticed.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+const REDIRECTS_MAX: usize = 5;
+/// A stream that the server closes is opened again: at first after, and at last every.
+const REOPEN_MIN: Duration = Duration::from_secs(1);
+const REOPEN_MAX: Duration = Duration::from_secs(30);
+/// Requests at one time besides calls.
+const OTHER_REQUESTS_MAX: usize = 16;
+/// Headers that say how the others are to be read.
+const OWN_HEADERS: [&str; 11] = [
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "transfer-encoding",
+];
+const DEPRECATED: &str = "it speaks HTTP+SSE, a transport that MCP has deprecated and Lockhouse does not speak; configure its \
+                          streamable HTTP endpoint, usually the same URL with /mcp in place of /sse";
+
+/// A transport to the endpoint, and what tells when it has come to nothing.
 pub(super) fn transport(
-    _endpoint: &HttpEndpoint,
-    _limits: &ServerLimits,
-    _raw: RawResults,
-) -> Result<impl Transport<RoleClient> + use<>, String> {
-    Err::<super::transport::LineTransport, _>(
-        "it is reached over HTTP, and this version connects to stdio servers only".into(),
-    )
+    endpoint: &HttpEndpoint,
+    limits: &ServerLimits,
+    authority: Authority,
+) -> Result<(StreamableHttpClientTransport<Client>, Broken), HttpFault> {
+    let unusable = |reason: String| HttpFault::new(Kind::Unusable, reason, "");
+    if endpoint.url.path().trim_end_matches('/').ends_with("/sse") {
+        return Err(unusable(DEPRECATED.into()));
+    }
+    let broken = Broken::default();
+    let http = connector(endpoint).map_err(|error| unusable(format!("cannot set up HTTP: {error}")))?;
+    let client = Client::new(http, endpoint, limits, authority, broken.clone());
+    let mut config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
+        .custom_headers(headers(endpoint).map_err(unusable)?)
+        .max_concurrent_requests(limits.calls_max + OTHER_REQUESTS_MAX);
+    let mut reopen = ExponentialBackoff::default();
+    (reopen.base_duration, reopen.max_delay) = (REOPEN_MIN, Some(REOPEN_MAX));
+    config.retry_config = Arc::new(reopen);
+    Ok((StreamableHttpClientTransport::with_client(client, config), broken))
+}
+
+fn connector(endpoint: &HttpEndpoint) -> reqwest::Result<reqwest::Client> {
+    let builder = reqwest::Client::builder()
+        .user_agent(concat!("lockhouse/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true)
+        .tcp_keepalive(KEEPALIVE)
+        .pool_idle_timeout(IDLE_CONNECTION)
+        .referer(false)
+        .redirect(Policy::custom(follow_at_home));
+    // The variables for proxies are honoured, but no proxy has business between two programs of one host.
+    if endpoint.is_on_this_host() { builder.no_proxy() } else { builder }.build()
+}
+
+/// Headers and tokens stay with the origin that they are for; and only these two statuses leave a request what it is.
+fn follow_at_home(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let is_home = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+    let repeats = matches!(attempt.status().as_u16(), 307 | 308);
+    if is_home && repeats && attempt.previous().len() <= REDIRECTS_MAX {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}
+
+fn headers(endpoint: &HttpEndpoint) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+    let header = |(name, value): (&String, &String)| {
+        let told = |fault: &str| format!("its header {name:?} {fault}");
+        if OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+            return Err(told("is one that Lockhouse sets itself; take it out of `headers`"));
+        }
+        let key = HeaderName::try_from(name).map_err(|_| told("has a name that HTTP does not allow"))?;
+        let mut value =
+            HeaderValue::try_from(value).map_err(|_| told("has a value that HTTP does not allow"))?;
+        value.set_sensitive(true);
+        Ok((key, value))
+    };
+    endpoint.headers.iter().map(header).collect()
+}
+
+/// Told once a connection is of no more use: HTTP itself has no end that could be noticed.
+#[derive(Clone, Default)]
+pub(super) struct Broken {
+    how: Arc<OnceLock<String>>,
+    token: CancellationToken,
+}
+
+impl Broken {
+    fn tell(&self, how: &str) {
+        let _ = self.how.set(how.to_owned());
+        self.token.cancel();
+    }
+
+    /// Waits until it is, and says how that came in words of ours alone.
+    pub(super) async fn told(&self) -> String {
+        self.token.cancelled().await;
+        self.how.get().cloned().unwrap_or_default()
+    }
 }

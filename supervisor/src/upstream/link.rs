@@ -17,13 +17,14 @@ use rmcp::transport::Transport;
 use tokio::process::ChildStderr;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::auth::Authority;
 use super::definition::{HttpEndpoint, Reach, ServerCommand, ServerLimits};
 use super::fault::Fault;
 use super::host::Host;
-use super::http;
+use super::http::{self, Broken};
 use super::listing::list_tools;
 use super::log::ServerLog;
 use super::process::ServerProcess;
@@ -32,6 +33,9 @@ use super::secrets::Secrets;
 use super::transport::{LineTransport, Lines, RawResults};
 use crate::catalog::Catalogue;
 use crate::child_stderr::LastLines;
+
+/// How long a server over HTTP gets to hear that we leave.
+const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A conversation that has begun, and what it runs on.
 pub(super) struct Link {
@@ -48,6 +52,7 @@ pub(super) struct Link {
 type Service = RunningService<RoleClient, Host>;
 
 /// What a conversation runs on.
+#[allow(clippy::large_enum_variant)] // There is one for each connection.
 enum Ground {
     Process {
         process: ServerProcess,
@@ -55,7 +60,7 @@ enum Ground {
         stalled: CancellationToken,
         last_lines: LastLines,
     },
-    Http,
+    Http(Broken),
 }
 
 /// Why there is no connection.
@@ -181,16 +186,21 @@ impl Attempt<'_> {
     }
 
     async fn over_http(self, endpoint: &HttpEndpoint) -> Result<(Link, Catalogue), Refusal> {
-        let raw = RawResults::default();
-        let transport = http::transport(endpoint, &self.server.limits, raw.clone());
-        let transport = transport.map_err(Refusal::told)?;
+        let authority = Authority::new(endpoint, self.server.secrets.clone());
+        let transport =
+            authority.and_then(|authority| http::transport(endpoint, &self.server.limits, authority));
+        let (transport, broken) = match transport {
+            Ok(transport) => transport,
+            Err(fault) => return Err(Refusal::told(fault.reason)),
+        };
         let changed = Arc::new(Notify::new());
-        match self.converse(transport, raw, &changed).await {
-            Ok((service, catalogue)) => Ok((Link::new(service, Ground::Http, changed), catalogue)),
+        // Over HTTP each answer belongs to a request, and it is the request that says whether it passes on raw.
+        match self.converse(transport, RawResults::default(), &changed).await {
+            Ok((service, catalogue)) => Ok((Link::new(service, Ground::Http(broken), changed), catalogue)),
             Err(Some(fault)) => Err(Refusal {
                 reason: fault.reason(None),
                 last_words: fault.said(&self.server.secrets),
-                may_be_older: true,
+                may_be_older: fault.may_be_older(),
             }),
             Err(None) => Err(Refusal::told(late(self.server.limits.start_timeout))),
         }
@@ -256,10 +266,10 @@ impl Link {
     /// Waits until the server's side ends it, or takes nothing any more: how, if more can be said than that.
     pub(super) async fn ended(&mut self) -> String {
         match &mut self.ground {
-            Ground::Http => {
-                let _ = (&mut self.conversation).await;
-                "the server ended it".into()
-            }
+            Ground::Http(broken) => tokio::select! {
+                _ = &mut self.conversation => "the conversation ended".into(),
+                how = broken.told() => how,
+            },
             Ground::Process { process, stalled, .. } => tokio::select! {
                 status = process.wait() => status.map(told).unwrap_or_default(),
                 _ = &mut self.conversation => String::new(),
@@ -276,7 +286,11 @@ impl Link {
             subscription.abort();
         }
         match self.ground {
-            Ground::Http => (None, String::new()),
+            Ground::Http(_) => {
+                // So that the server can forget the session.
+                let _ = timeout(HTTP_CLOSE_TIMEOUT, self.conversation).await;
+                (None, String::new())
+            }
             Ground::Process { process, last_lines, .. } => {
                 let status = process.end().await;
                 (status, last_lines.told().await)

@@ -8,6 +8,8 @@ use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::http;
+
 /// How long telling a server that a request is cancelled may take. Nobody waits for it.
 pub(super) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -37,6 +39,7 @@ pub(super) async fn send(
     });
     match waiting.await.unwrap_or(Err(ServiceError::TransportClosed))? {
         ServerResult::CustomResult(CustomResult(Value::String(raw))) => Ok(raw),
+        ServerResult::ListToolsResult(list) => http::raw_list(list).ok_or(ServiceError::UnexpectedResponse),
         _ => Err(ServiceError::UnexpectedResponse),
     }
 }

@@ -26,10 +26,13 @@ const KEEP_BYTES: usize = 256;
 /// Marks an error as ours, so that the caller can tell it from the upstream's own.
 pub(super) const TOO_LARGE: &str = "lockhouse: result too large";
 
+/// The connection ended between a request and its answer.
+pub(super) const CUT_OFF: &str = "lockhouse: the answer was cut off";
+
 pub(super) const NOT_JSON: &str = "the server's answer is not valid JSON, or is nested too deeply";
 
 /// Bytes of a message that is parsed in full: a request or notification of the server, or a result of the handshake.
-const TYPED_BYTES_MAX: usize = 1024 * 1024;
+pub(super) const TYPED_BYTES_MAX: usize = 1024 * 1024;
 
 /// Messages that may wait until the server reads them. rmcp answers each request of a server in a task of its own, so a
 /// server that asks and never reads would gather them without end.
@@ -130,16 +133,16 @@ impl LineTransport {
 
 /// The parts of a message that say what it is.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+pub(super) struct Envelope<'a> {
     #[serde(borrow)]
-    method: Option<&'a RawValue>,
+    pub(super) method: Option<&'a RawValue>,
     #[serde(borrow)]
-    id: Option<&'a RawValue>,
+    pub(super) id: Option<&'a RawValue>,
     #[serde(borrow)]
-    result: Option<&'a RawValue>,
+    pub(super) result: Option<&'a RawValue>,
 }
 
-fn failed(message: &'static str, id: RequestId) -> RxJsonRpcMessage<RoleClient> {
+pub(super) fn failed(message: &'static str, id: RequestId) -> RxJsonRpcMessage<RoleClient> {
     RxJsonRpcMessage::<RoleClient>::error(ErrorData::internal_error(message, None), Some(id))
 }
 
@@ -217,7 +220,7 @@ impl Drop for Unwritten {
 }
 
 /// The last `"id": N` in a piece of JSON.
-fn id_in(piece: &[u8]) -> Option<RequestId> {
+pub(super) fn id_in(piece: &[u8]) -> Option<RequestId> {
     let text = String::from_utf8_lossy(piece);
     let at = text.rfind("\"id\":")?;
     let rest = text[at + "\"id\":".len()..].trim_start();

@@ -1,0 +1,87 @@
+//! Tools whose schemas ask for parameters in headers (`x-mcp-header`).
+//!
+//! rmcp sends those headers, and refuses tools that ask wrongly, as long as it sees their schemas. So a list with such
+//! tools passes through rmcp as these tools alone, with its raw text beside them; all others pass as text.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rmcp::model::{CustomResult, JsonObject, ListToolsResult, MetaObject, ServerResult, Tool};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::upstream::transport::TYPED_BYTES_MAX;
+
+const ANNOTATION: &str = "\"x-mcp-header\"";
+/// Where the raw text travels.
+const RAW: &str = "lockhouse/raw";
+
+/// What rmcp needs of a tool.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Annotated {
+    name: String,
+    input_schema: JsonObject,
+}
+
+/// The result of `tools/list`, for rmcp.
+pub(super) fn listed(result: &RawValue) -> ServerResult {
+    let mut room = TYPED_BYTES_MAX;
+    let mut fits = |tool: &&RawValue| {
+        let left = room.checked_sub(tool.get().len());
+        room = left.unwrap_or(room);
+        left.is_some()
+    };
+    let annotated = tools(result.get()).into_iter().filter(|tool| tool.get().contains(ANNOTATION));
+    let mut annotated = annotated.peekable();
+    let text = Value::String(result.get().to_owned());
+    if annotated.peek().is_none() {
+        return ServerResult::CustomResult(CustomResult(text));
+    }
+    let seen = annotated.filter(|tool| fits(tool)).filter_map(|tool| {
+        let Annotated { name, input_schema } = serde_json::from_str(tool.get()).ok()?;
+        Some(Tool::new(name, Cow::Borrowed(""), Arc::new(input_schema)))
+    });
+    let mut list = ListToolsResult::with_all_items(seen.collect());
+    list.meta = Some(MetaObject(JsonObject::from_iter([(RAW.to_owned(), text)])));
+    ServerResult::ListToolsResult(list)
+}
+
+/// The text of the list without the tools that rmcp refused, or that were too large to be looked at. `None` if the list
+/// does not come from [`listed`].
+pub(in crate::upstream) fn raw(list: ListToolsResult) -> Option<String> {
+    let Value::String(text) = list.meta?.0.remove(RAW)? else { return None };
+    let accepted: BTreeSet<&str> = list.tools.iter().map(|tool| &*tool.name).collect();
+    let is_usable = |tool: &&RawValue| {
+        !tool.get().contains(ANNOTATION) || name(tool).is_some_and(|name| accepted.contains(name.as_str()))
+    };
+    let all = tools(&text);
+    let usable: Vec<_> = all.iter().copied().filter(is_usable).collect();
+    if usable.len() == all.len() {
+        return Some(text);
+    }
+    tracing::warn!("left out {} tools that ask for headers in an invalid way", all.len() - usable.len());
+    let usable = to_raw_value(&usable).ok()?;
+    let mut page: BTreeMap<String, &RawValue> = serde_json::from_str(&text).ok()?;
+    page.insert("tools".into(), &usable);
+    serde_json::to_string(&page).ok()
+}
+
+fn tools(page: &str) -> Vec<&RawValue> {
+    #[derive(Deserialize)]
+    struct Page<'a> {
+        #[serde(borrow, default)]
+        tools: Vec<&'a RawValue>,
+    }
+    serde_json::from_str::<Page<'_>>(page).map(|page| page.tools).unwrap_or_default()
+}
+
+fn name(tool: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    serde_json::from_str::<Named>(tool.get()).ok().map(|named| named.name)
+}

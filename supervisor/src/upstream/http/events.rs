@@ -1,0 +1,172 @@
+//! Server-sent events, each within a limit. What is over it is told as such, and what follows is read on.
+
+use std::collections::VecDeque;
+
+use rmcp::transport::streamable_http_client::SseError;
+use sse_stream::Sse;
+
+/// What is kept of an event over the limit: enough to find whose answer it is.
+const KEEP_BYTES: usize = 256;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+pub(super) type SseItem = Result<Sse, SseError>;
+
+/// One event of the stream.
+#[derive(Debug, PartialEq)]
+pub(super) enum Event {
+    Whole(Sse),
+    /// Over the limit: its beginning.
+    TooLarge(Vec<u8>),
+}
+
+/// Takes pieces of a stream, and gives events.
+pub(super) struct Events {
+    bytes_max: usize,
+    ready: VecDeque<Event>,
+    line: Vec<u8>,
+    is_first_line: bool,
+    follows_carriage_return: bool,
+    event: Sse,
+    data: Option<Vec<u8>>,
+    over_limit: Option<Vec<u8>>,
+}
+
+impl Events {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self {
+            bytes_max,
+            ready: VecDeque::new(),
+            line: Vec::new(),
+            is_first_line: true,
+            follows_carriage_return: false,
+            event: Sse::default(),
+            data: None,
+            over_limit: None,
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Option<Event> {
+        self.ready.pop_front()
+    }
+
+    pub(super) fn feed(&mut self, mut chunk: &[u8]) {
+        while let Some(first) = chunk.first() {
+            if std::mem::take(&mut self.follows_carriage_return) && *first == b'\n' {
+                chunk = &chunk[1..];
+                continue;
+            }
+            let Some(end) = chunk.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+                return self.keep(chunk);
+            };
+            self.keep(&chunk[..end]);
+            self.follows_carriage_return = chunk[end] == b'\r';
+            self.end_line();
+            chunk = &chunk[end + 1..];
+        }
+    }
+
+    /// Adds a piece of the current line, unless its event is too long.
+    fn keep(&mut self, piece: &[u8]) {
+        if self.over_limit.is_some() {
+            // A mark in place of the line: only an empty one ends the event.
+            if self.line.is_empty() && !piece.is_empty() {
+                self.line.push(b':');
+            }
+            return;
+        }
+        let held = self.data.as_ref().map_or(0, Vec::len);
+        if held + self.line.len() + piece.len() <= self.bytes_max {
+            return self.line.extend_from_slice(piece);
+        }
+        let mut head = self.data.take().unwrap_or_else(|| std::mem::take(&mut self.line));
+        head.extend_from_slice(&piece[..piece.len().min(KEEP_BYTES)]);
+        head.truncate(KEEP_BYTES);
+        self.over_limit = Some(head);
+        self.line = b":".to_vec();
+    }
+
+    fn end_line(&mut self) {
+        let mut line = std::mem::take(&mut self.line);
+        if std::mem::take(&mut self.is_first_line) && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
+        }
+        if line.is_empty() {
+            return self.end_event();
+        }
+        if self.over_limit.is_some() {
+            return;
+        }
+        let (name, value) = match line.iter().position(|byte| *byte == b':') {
+            Some(colon) => (&line[..colon], &line[colon + 1..]),
+            None => (&*line, &b""[..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        let text = || String::from_utf8_lossy(value).into_owned();
+        match name {
+            b"data" => match &mut self.data {
+                Some(data) => {
+                    data.push(b'\n');
+                    data.extend_from_slice(value);
+                }
+                None => self.data = Some(value.to_vec()),
+            },
+            b"event" => self.event.event = Some(text()),
+            b"id" if !value.contains(&0) => self.event.id = Some(text()),
+            b"retry" => self.event.retry = text().trim().parse().ok().or(self.event.retry),
+            _ => {}
+        }
+    }
+
+    fn end_event(&mut self) {
+        let mut event = std::mem::take(&mut self.event);
+        let data = self.data.take().map(|data| {
+            String::from_utf8(data).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into())
+        });
+        event.data = data;
+        if let Some(head) = self.over_limit.take() {
+            self.ready.push_back(Event::TooLarge(head));
+        } else if event != Sse::default() {
+            self.ready.push_back(Event::Whole(event));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(stream: &str, bytes_max: usize, piece: usize) -> Vec<Event> {
+        let mut events = Events::new(bytes_max);
+        stream.as_bytes().chunks(piece).for_each(|chunk| events.feed(chunk));
+        std::iter::from_fn(|| events.next()).collect()
+    }
+
+    #[test]
+    fn events_are_read_however_they_are_cut_and_whatever_ends_their_lines() {
+        let stream = "\u{feff}: hi\n\nid: 1\r\nretry: 20\r\ndata:\r\n\r\ndata: a\rdata: b\r\rodd\nevent: e\ndata: ü\n\n";
+        let whole = [
+            Sse { id: Some("1".into()), retry: Some(20), data: Some(String::new()), event: None },
+            Sse { data: Some("a\nb".into()), ..Sse::default() },
+            Sse { event: Some("e".into()), data: Some("ü".into()), ..Sse::default() },
+        ];
+        for piece in 1..stream.len() {
+            assert_eq!(read(stream, 100, piece), whole.clone().map(Event::Whole), "in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn an_event_over_the_limit_is_told_once_and_the_next_one_is_read() {
+        let large = format!("data: {{\"id\":7,{}\ndata: more\n\ndata: next\n\n", "x".repeat(1000));
+        for piece in [1, 7, 5000] {
+            let events = read(&large, 300, piece);
+            let [Event::TooLarge(head), Event::Whole(next)] = &*events else { panic!("{events:?}") };
+            assert!(head.len() <= KEEP_BYTES && String::from_utf8_lossy(head).contains("\"id\":7"));
+            assert_eq!(next.data.as_deref(), Some("next"));
+        }
+        let many = format!("{}data: x\n\n", "data: 12345678\n".repeat(100));
+        assert!(matches!(&*read(&many, 300, 64), [Event::TooLarge(_)]));
+        let comments = format!("{}data: x\n\n", ": 12345678\n".repeat(100));
+        assert!(matches!(&*read(&comments, 300, 64), [Event::Whole(_)]));
+    }
+}
