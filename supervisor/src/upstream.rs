@@ -29,6 +29,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockhouse_protocol::ServerName;
+use tokio::sync::Semaphore;
 
 pub(crate) use confine::become_confined;
 pub(crate) use connection::{Connection, State};
@@ -43,6 +44,12 @@ pub(crate) use status::Status;
 /// Set for every upstream server: a Lockhouse among them must not start the next.
 pub(crate) const NESTED: &str = "LOCKHOUSE_UPSTREAM";
 
+/// Servers that may start at one time. Dozens that start together each take so long that none makes it in time.
+fn starts_at_once() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (4 * cores).max(8)
+}
+
 /// All connections, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Upstreams(Arc<BTreeMap<ServerName, Connection>>);
@@ -51,8 +58,9 @@ impl Upstreams {
     /// Starts to connect to all of them at once. Nobody waits here: a server that fails keeps its own callers waiting
     /// and no one else's.
     pub(crate) fn connect(servers: BTreeMap<ServerName, ServerDefinition>, places: &Places) -> Self {
+        let starts = Arc::new(Semaphore::new(starts_at_once()));
         let connect = |(name, definition): (ServerName, ServerDefinition)| {
-            let connection = Connection::open(name.clone(), definition, places);
+            let connection = Connection::open(name.clone(), definition, places, starts.clone());
             (name, connection)
         };
         Self(Arc::new(servers.into_iter().map(connect).collect()))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use rmcp::RoleClient;
 use rmcp::service::Peer;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
@@ -57,7 +57,12 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Starts the task.
-    pub(super) fn open(name: ServerName, definition: ServerDefinition, places: &Places) -> Self {
+    pub(super) fn open(
+        name: ServerName,
+        definition: ServerDefinition,
+        places: &Places,
+        starts: Arc<Semaphore>,
+    ) -> Self {
         let initial = if definition.start.lazy { State::Idle } else { State::Connecting };
         let (state_sender, state) = watch::channel(initial);
         let (known_sender, known) = watch::channel(None);
@@ -85,6 +90,7 @@ impl Connection {
             state: state_sender,
             known: known_sender,
             signals: signals.clone(),
+            starts,
             closing: closing.clone(),
         };
         tokio::spawn(holder.hold());
@@ -124,7 +130,10 @@ impl Connection {
                 State::Idle | State::Connecting => "it is still starting".into(),
             },
             Ok(Err(_)) => "it was shut down".into(),
-            Err(_) => format!("it did not start within {} s", self.limits.start_timeout.as_secs_f32()),
+            Err(_) => format!(
+                "it has not started within {} s; many servers may be starting at once",
+                self.limits.start_timeout.as_secs_f32()
+            ),
         };
         Err(self.failure(
             FailureCode::UpstreamUnavailable,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lockhouse_protocol::ServerName;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +40,8 @@ pub(super) struct Holder {
     pub(super) state: watch::Sender<State>,
     pub(super) known: watch::Sender<Option<Arc<Catalogue>>>,
     pub(super) signals: Arc<Signals>,
+    /// Shared by all servers: so many start at one time.
+    pub(super) starts: Arc<Semaphore>,
     pub(super) closing: CancellationToken,
 }
 
@@ -85,7 +87,7 @@ impl Holder {
             }
             let (begun, answered) = (Instant::now(), self.answered());
             let started = tokio::select! {
-                started = self.starter.start() => started,
+                started = self.start() => started,
                 () = closing.cancelled() => return,
             };
             match started {
@@ -108,6 +110,12 @@ impl Holder {
             }
             backoff = (backoff * 2).min(BACKOFF_MAX);
         }
+    }
+
+    /// When it is its turn; its time begins then.
+    async fn start(&mut self) -> Result<(Link, Catalogue), Refusal> {
+        let _turn = self.starts.clone().acquire_owned().await;
+        self.starter.start().await
     }
 
     fn answered(&self) -> u64 {
