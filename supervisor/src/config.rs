@@ -2,6 +2,7 @@
 
 mod document;
 mod locate;
+mod requirements;
 mod servers_file;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,8 @@ use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 use crate::execution::ExecutionLimits;
 use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
 use crate::upstream::{Places, ServerDefinition};
+pub(crate) use requirements::Refusal;
+use requirements::Requirements;
 
 /// Bytes of a configuration, policy or servers file.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -85,6 +88,8 @@ pub(crate) struct Settings {
     pub(crate) audit_directory: PathBuf,
     pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
     pub(crate) places: Places,
+    /// Servers that were configured and that a requirement does not admit.
+    pub(crate) refused: Vec<Refusal>,
     document: document::Document,
 }
 
@@ -103,6 +108,7 @@ impl Settings {
         if let Some(path) = &files.servers {
             servers.extend(servers_file::parse(&read(path)?, document.server_limits())?);
         }
+        let (servers, refused) = Requirements::load(document.server_limits())?.apply(servers);
         let audit_directory = match &document.audit.directory {
             Some(directory) => directory.clone(),
             None => locate::state_directory().ok_or(ConfigError::NoStateDirectory)?.join("audit"),
@@ -118,6 +124,7 @@ impl Settings {
                 state: locate::state_directory(),
                 tools_lifetime: Duration::from_secs(u64::from(document.catalogue.lifetime_hours) * 3_600),
             },
+            refused,
             document,
         })
     }

@@ -58,6 +58,9 @@ impl Supervisor {
         languages: &[Language],
     ) -> Result<Self, StartError> {
         let audit = Audit::open(&settings.audit_directory)?;
+        for refusal in &settings.refused {
+            tracing::warn!("{refusal}");
+        }
         let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
         let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
         let gate = Gate::new(policy, audit, upstreams, reply_bytes_max);

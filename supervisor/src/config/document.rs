@@ -132,7 +132,7 @@ impl Default for Catalogue {
 /// `[servers.NAME]`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Server {
+pub(super) struct Server {
     #[serde(default)]
     command: String,
     url: Option<String>,
@@ -233,37 +233,46 @@ impl Document {
 
     /// The servers, as they are started.
     pub(super) fn servers(&self, origin: &str) -> BTreeMap<ServerName, ServerDefinition> {
-        let seconds = |seconds: Option<u32>| seconds.map(|seconds| Duration::from_secs(seconds.into()));
-        let definition = |server: &Server| {
-            let command = ServerCommand {
-                program: server.command.clone(),
-                arguments: server.args.clone(),
-                environment: server.env.clone(),
-                directory: server.cwd.clone(),
-                confinement: server.sandbox.clone(),
-            };
-            let mut limits = self.server_limits();
-            limits.start_timeout = seconds(server.start_timeout_seconds).unwrap_or(limits.start_timeout);
-            limits.call_timeout = seconds(server.call_timeout_seconds).unwrap_or(limits.call_timeout);
-            let reach = match server.url.as_deref().and_then(|url| url.parse().ok()) {
-                Some(url) => Reach::Http(HttpEndpoint {
-                    url,
-                    headers: server.headers.clone(),
-                    authorization: match (&server.bearer_token, &server.oauth) {
-                        (Some(token), _) => Authorization::Bearer(token.clone()),
-                        (None, Some(oauth)) => oauth.authorization(),
-                        (None, None) => Authorization::OnDemand,
-                    },
-                }),
-                None => Reach::Stdio(command),
-            };
-            ServerDefinition::new(reach, limits, origin.to_owned())
-        };
-        let entry = |(name, server): (&Spanned<String>, &Server)| {
-            Some((ServerName::new(name.get_ref().as_str()).ok()?, definition(server)))
-        };
-        self.servers.iter().filter_map(entry).collect()
+        definitions(&self.servers, self.server_limits(), origin)
     }
+}
+
+/// The servers of `[servers.NAME]` whose names are valid.
+pub(super) fn definitions(
+    servers: &BTreeMap<Spanned<String>, Server>,
+    limits: ServerLimits,
+    origin: &str,
+) -> BTreeMap<ServerName, ServerDefinition> {
+    let seconds = |seconds: Option<u32>| seconds.map(|seconds| Duration::from_secs(seconds.into()));
+    let definition = |server: &Server| {
+        let command = ServerCommand {
+            program: server.command.clone(),
+            arguments: server.args.clone(),
+            environment: server.env.clone(),
+            directory: server.cwd.clone(),
+            confinement: server.sandbox.clone(),
+        };
+        let start_timeout = seconds(server.start_timeout_seconds).unwrap_or(limits.start_timeout);
+        let call_timeout = seconds(server.call_timeout_seconds).unwrap_or(limits.call_timeout);
+        let reach = match server.url.as_deref().and_then(|url| url.parse().ok()) {
+            Some(url) => Reach::Http(HttpEndpoint {
+                url,
+                headers: server.headers.clone(),
+                authorization: match (&server.bearer_token, &server.oauth) {
+                    (Some(token), _) => Authorization::Bearer(token.clone()),
+                    (None, Some(oauth)) => oauth.authorization(),
+                    (None, None) => Authorization::OnDemand,
+                },
+            }),
+            None => Reach::Stdio(command),
+        };
+        let limits = ServerLimits { start_timeout, call_timeout, ..limits };
+        ServerDefinition::new(reach, limits, origin.to_owned())
+    };
+    let entry = |(name, server): (&Spanned<String>, &Server)| {
+        Some((ServerName::new(name.get_ref().as_str()).ok()?, definition(server)))
+    };
+    servers.iter().filter_map(entry).collect()
 }
 
 fn invalid_name(source: &Source, name: &Spanned<String>) -> Option<Diagnostic> {

@@ -4,6 +4,7 @@
 mod audit;
 mod denials;
 mod policy_command;
+mod requirements;
 mod tools_command;
 
 /// Permits three tools, and forbids one that the server offers.

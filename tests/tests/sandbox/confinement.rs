@@ -178,7 +178,7 @@ fn a_confined_server_does_what_it_was_given_and_nothing_else() {
         let answer = lockhouse.answer("python", &code);
         let rows = rows.iter().map(|row| (row, false)).chain(again.iter().map(|row| (*row, true)));
         let found = [&answer["value"][0], &answer["value"][1]];
-        let found = found.into_iter().flat_map(|part| part.as_array().expect(&answer.to_string()));
+        let found = found.into_iter().flat_map(|part| part.as_array().unwrap_or_else(|| panic!("{answer}")));
         for (((what, on, expected), by_child), found) in rows.zip(found) {
             let outcome = if found == "done" { Done } else { Refused };
             let expected = expected[column];
