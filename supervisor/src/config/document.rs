@@ -1,16 +1,15 @@
 //! `config.toml` as it is written. Every key has a default, and a key that is not listed here is an error.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use lockhouse_policies::{Diagnostic, Diagnostics, Source};
-use lockhouse_protocol::ServerName;
 use serde::Deserialize;
-use toml::Spanned;
+use serde::de::IgnoredAny;
 
-use crate::upstream::{Reach, ServerCommand, ServerDefinition, ServerLimits};
+use super::dialects::{self, Listed};
+use super::references::Surroundings;
+use crate::upstream::ServerLimits;
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -21,7 +20,13 @@ pub(super) struct Document {
     pub(super) python: Python,
     pub(super) javascript: JavaScript,
     pub(super) audit: Audit,
-    servers: BTreeMap<Spanned<String>, Server>,
+    /// Files of AI clients whose servers are ours too.
+    pub(super) servers_files: Vec<String>,
+    /// Read by [`dialects::read_own`], which knows what must not be shown.
+    #[serde(rename = "servers")]
+    tables: IgnoredAny,
+    #[serde(skip)]
+    pub(super) servers: Vec<Listed>,
 }
 
 /// `[limits]`: what one execution may use.
@@ -111,26 +116,15 @@ pub(super) struct Audit {
     pub(super) directory: Option<PathBuf>,
 }
 
-/// `[servers.NAME]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Server {
-    command: String,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    cwd: Option<PathBuf>,
-    start_timeout_seconds: Option<u32>,
-    call_timeout_seconds: Option<u32>,
-}
-
 impl Document {
     /// Reads and checks the file.
-    pub(super) fn parse(source: &Source) -> Result<Self, Diagnostics> {
-        let document: Self = toml::from_str(&source.text).map_err(|error| unreadable(source, error))?;
-        let mut faults: Vec<Diagnostic> =
-            document.servers.keys().filter_map(|name| invalid_name(source, name)).collect();
+    pub(super) fn parse(source: &Source, surroundings: &Surroundings) -> Result<Self, Diagnostics> {
+        let mut document: Self = toml::from_str(&source.text).map_err(|error| unreadable(source, error))?;
+        let mut faults = Vec::new();
+        match dialects::read_own(source, surroundings) {
+            Ok(servers) => document.servers = servers,
+            Err(of_servers) => faults.extend(of_servers.0),
+        }
         faults.extend(document.out_of_range().map(|(key, range)| {
             let mut places = source.text.match_indices(key).map(|(start, _)| start..start + key.len());
             let span = places.find(|span| !may_hold_secrets(&source.text, span.start));
@@ -174,33 +168,6 @@ impl Document {
         let message_bytes_max = self.limits.frame_kib as usize * 1024 * 3;
         ServerLimits { message_bytes_max, ..ServerLimits::default() }
     }
-
-    /// The servers, as they are started.
-    pub(super) fn servers(&self, origin: &str) -> BTreeMap<ServerName, ServerDefinition> {
-        let seconds = |seconds: Option<u32>| seconds.map(|seconds| Duration::from_secs(seconds.into()));
-        let definition = |server: &Server| {
-            let command = ServerCommand {
-                program: server.command.clone(),
-                arguments: server.args.clone(),
-                environment: server.env.clone(),
-                directory: server.cwd.clone(),
-                confinement: None,
-            };
-            let mut limits = self.server_limits();
-            limits.start_timeout = seconds(server.start_timeout_seconds).unwrap_or(limits.start_timeout);
-            limits.call_timeout = seconds(server.call_timeout_seconds).unwrap_or(limits.call_timeout);
-            ServerDefinition::new(Reach::Stdio(command), limits, origin.to_owned())
-        };
-        let entry = |(name, server): (&Spanned<String>, &Server)| {
-            Some((ServerName::new(name.get_ref().as_str()).ok()?, definition(server)))
-        };
-        self.servers.iter().filter_map(entry).collect()
-    }
-}
-
-fn invalid_name(source: &Source, name: &Spanned<String>) -> Option<Diagnostic> {
-    let invalid = ServerName::new(name.get_ref().as_str()).err()?;
-    Some(fault(source, Some(name.span()), "the name of a server is not valid", invalid.to_string()))
 }
 
 /// What is wrong with the file as a whole. Of a value that may be a secret only the key and what is expected are said.
@@ -252,28 +219,31 @@ mod tests {
 
     fn faults(text: &str) -> String {
         let source = Source { path: "config.toml".into(), text: text.into() };
-        Document::parse(&source).expect_err("a fault").to_string()
+        Document::parse(&source, &Surroundings::default()).expect_err("a fault").to_string()
     }
 
     #[test]
     fn an_empty_file_has_every_default() {
         let source = Source { path: "config.toml".into(), text: String::new() };
-        assert!(Document::parse(&source).is_ok());
+        assert!(Document::parse(&source, &Surroundings::default()).is_ok());
     }
 
     #[test]
     fn faults_show_no_line_of_a_server_and_no_value_of_its_environment() {
         for (text, told) in [
             ("[servers.x]\ncommand = 'a'\nenvv = {T = 'SEKRET'}\n", "config.toml:3"),
-            ("[servers.x]\ncommand = 'a'\nenv = 'T=SEKRET, expected'\n", "servers.x.env: expected a map"),
+            (
+                "[servers.x]\ncommand = 'a'\nenv = 'T=SEKRET, expected'\n",
+                "servers.x: env: expected a table of strings",
+            ),
             (
                 "[servers.x]\ncommand = 'a'\nenv = {T = 'SEKRET', U = 3}\n",
-                "servers.x.env.U: expected a string",
+                "servers.x: env: \"U\": expected a string",
             ),
             ("[limits]\n[servers.x.env]\nT = 'SEKRET\n", "config.toml:3"),
             (
                 "servers = {x = {command = 'a', env = {T = ['SEKRET']}}}\n",
-                "servers.x.env.T: expected a string",
+                "servers.x: env: \"T\": expected a string",
             ),
             ("servers = {'a b' = {command = 'a', env = {T = 'SEKRET'}}}\n", "config.toml:1"),
             ("[servers.x]\ncommand = 'a'\nenv = {T = 'SEKRET idle'}\n[pool]\nidle = 0\n", "config.toml:5"),
