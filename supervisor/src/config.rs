@@ -1,9 +1,15 @@
 //! The configuration: files people write, checked whole, turned into the settings that each part takes.
 
+mod dialects;
 mod document;
+mod entry;
+mod env_file;
+mod faults;
 mod locate;
+mod references;
 mod requirements;
-mod servers_file;
+mod roster;
+mod servers;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -69,9 +75,9 @@ pub(crate) struct Files {
     /// Policy file [default: policy.toml in the same places]
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) policy: Option<PathBuf>,
-    /// Servers file: an AI client's own JSON with `mcpServers`, unchanged
+    /// Servers file: an AI client's own, unchanged; may be given several times, and the first of one name counts
     #[arg(long, value_name = "FILE", global = true)]
-    pub(crate) servers: Option<PathBuf>,
+    pub(crate) servers: Vec<PathBuf>,
 }
 
 /// Where workers get control groups, or why they get none.
@@ -94,21 +100,28 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Reads the configuration and the servers file.
+    /// Reads the configuration and the servers files.
     ///
     /// # Errors
     /// [`ConfigError`], with every fault of the file that it is about.
     pub(crate) fn load(files: &Files) -> Result<Self, ConfigError> {
         let path = locate::file(files.config.as_deref(), "config.toml");
+        let surroundings = references::Surroundings::of_process();
         let document = match &path {
-            Some(path) => document::Document::parse(&read(path)?)?,
+            Some(path) => document::Document::parse(&read(path)?, &surroundings)?,
             None => document::Document::default(),
         };
-        let mut servers = document.servers(&path.unwrap_or_default().display().to_string());
-        if let Some(path) = &files.servers {
-            servers.extend(servers_file::parse(&read(path)?, document.server_limits())?);
+        let path = path.unwrap_or_default();
+        let mut gathering = servers::Gathering::new(&surroundings, document.server_limits());
+        for file in &files.servers {
+            gathering.file(file)?;
         }
-        let (servers, refused) = Requirements::load(document.server_limits())?.apply(servers);
+        gathering.list(&path.display().to_string(), document.servers.clone());
+        for file in &document.servers_files {
+            gathering.named_file(file, &path)?;
+        }
+        let requirements = Requirements::load(document.server_limits(), &surroundings)?;
+        let (servers, refused) = requirements.apply(gathering.into_servers());
         let audit_directory = match &document.audit.directory {
             Some(directory) => directory.clone(),
             None => locate::state_directory().ok_or(ConfigError::NoStateDirectory)?.join("audit"),

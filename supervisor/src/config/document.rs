@@ -1,19 +1,15 @@
 //! `config.toml` as it is written. Every key has a default, and a key that is not listed here is an error.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use lockhouse_policies::{Diagnostic, Diagnostics, Source};
-use lockhouse_protocol::ServerName;
 use serde::Deserialize;
-use toml::Spanned;
+use serde::de::IgnoredAny;
 
-use crate::upstream::{
-    Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition,
-    ServerLimits,
-};
+use super::dialects::{self, Listed};
+use super::references::Surroundings;
+use crate::upstream::ServerLimits;
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -25,7 +21,13 @@ pub(super) struct Document {
     pub(super) javascript: JavaScript,
     pub(super) audit: Audit,
     pub(super) catalogue: Catalogue,
-    servers: BTreeMap<Spanned<String>, Server>,
+    /// Files of AI clients whose servers are ours too.
+    pub(super) servers_files: Vec<String>,
+    /// Read by [`dialects::read_own`], which knows what must not be shown.
+    #[serde(rename = "servers")]
+    tables: IgnoredAny,
+    #[serde(skip)]
+    pub(super) servers: Vec<Listed>,
 }
 
 /// `[limits]`: what one execution may use.
@@ -129,63 +131,15 @@ impl Default for Catalogue {
     }
 }
 
-/// `[servers.NAME]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Server {
-    #[serde(default)]
-    command: String,
-    url: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    bearer_token: Option<String>,
-    oauth: Option<OAuth>,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    cwd: Option<PathBuf>,
-    sandbox: Option<Confinement>,
-    start_timeout_seconds: Option<u32>,
-    call_timeout_seconds: Option<u32>,
-}
-
-/// `[servers.NAME.oauth]`
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct OAuth {
-    client_id: Option<String>,
-    client_secret: Option<String>,
-    private_key: Option<String>,
-    signing_algorithm: Option<String>,
-    scopes: Vec<String>,
-    callback_port: Option<u16>,
-    grant: Option<String>,
-}
-
-impl OAuth {
-    fn authorization(&self) -> Authorization {
-        let client = OAuthClient {
-            client_id: self.client_id.clone(),
-            client_secret: self.client_secret.clone(),
-            private_key: self.private_key.clone(),
-            signing_algorithm: self.signing_algorithm.clone(),
-            scopes: self.scopes.clone(),
-            callback_port: self.callback_port,
-        };
-        match self.grant.as_deref() {
-            Some("client_credentials") => Authorization::ClientCredentials(client),
-            _ => Authorization::OAuth(client),
-        }
-    }
-}
-
 impl Document {
     /// Reads and checks the file.
-    pub(super) fn parse(source: &Source) -> Result<Self, Diagnostics> {
-        let document: Self = toml::from_str(&source.text).map_err(|error| unreadable(source, error))?;
-        let mut faults: Vec<Diagnostic> =
-            document.servers.keys().filter_map(|name| invalid_name(source, name)).collect();
+    pub(super) fn parse(source: &Source, surroundings: &Surroundings) -> Result<Self, Diagnostics> {
+        let mut document: Self = toml::from_str(&source.text).map_err(|error| unreadable(source, error))?;
+        let mut faults = Vec::new();
+        match dialects::read_own(source, surroundings) {
+            Ok(servers) => document.servers = servers,
+            Err(of_servers) => faults.extend(of_servers.0),
+        }
         faults.extend(document.out_of_range().map(|(key, range)| {
             let mut places = source.text.match_indices(key).map(|(start, _)| start..start + key.len());
             let span = places.find(|span| !may_hold_secrets(&source.text, span.start));
@@ -230,54 +184,6 @@ impl Document {
         let message_bytes_max = self.limits.frame_kib as usize * 1024 * 3;
         ServerLimits { message_bytes_max, ..ServerLimits::default() }
     }
-
-    /// The servers, as they are started.
-    pub(super) fn servers(&self, origin: &str) -> BTreeMap<ServerName, ServerDefinition> {
-        definitions(&self.servers, self.server_limits(), origin)
-    }
-}
-
-/// The servers of `[servers.NAME]` whose names are valid.
-pub(super) fn definitions(
-    servers: &BTreeMap<Spanned<String>, Server>,
-    limits: ServerLimits,
-    origin: &str,
-) -> BTreeMap<ServerName, ServerDefinition> {
-    let seconds = |seconds: Option<u32>| seconds.map(|seconds| Duration::from_secs(seconds.into()));
-    let definition = |server: &Server| {
-        let command = ServerCommand {
-            program: server.command.clone(),
-            arguments: server.args.clone(),
-            environment: server.env.clone(),
-            directory: server.cwd.clone(),
-            confinement: server.sandbox.clone(),
-        };
-        let start_timeout = seconds(server.start_timeout_seconds).unwrap_or(limits.start_timeout);
-        let call_timeout = seconds(server.call_timeout_seconds).unwrap_or(limits.call_timeout);
-        let reach = match server.url.as_deref().and_then(|url| url.parse().ok()) {
-            Some(url) => Reach::Http(HttpEndpoint {
-                url,
-                headers: server.headers.clone(),
-                authorization: match (&server.bearer_token, &server.oauth) {
-                    (Some(token), _) => Authorization::Bearer(token.clone()),
-                    (None, Some(oauth)) => oauth.authorization(),
-                    (None, None) => Authorization::OnDemand,
-                },
-            }),
-            None => Reach::Stdio(command),
-        };
-        let limits = ServerLimits { start_timeout, call_timeout, ..limits };
-        ServerDefinition::new(reach, limits, origin.to_owned())
-    };
-    let entry = |(name, server): (&Spanned<String>, &Server)| {
-        Some((ServerName::new(name.get_ref().as_str()).ok()?, definition(server)))
-    };
-    servers.iter().filter_map(entry).collect()
-}
-
-fn invalid_name(source: &Source, name: &Spanned<String>) -> Option<Diagnostic> {
-    let invalid = ServerName::new(name.get_ref().as_str()).err()?;
-    Some(fault(source, Some(name.span()), "the name of a server is not valid", invalid.to_string()))
 }
 
 /// What is wrong with the file as a whole. Of a value that may be a secret only the key and what is expected are said.
@@ -329,28 +235,31 @@ mod tests {
 
     fn faults(text: &str) -> String {
         let source = Source { path: "config.toml".into(), text: text.into() };
-        Document::parse(&source).expect_err("a fault").to_string()
+        Document::parse(&source, &Surroundings::default()).expect_err("a fault").to_string()
     }
 
     #[test]
     fn an_empty_file_has_every_default() {
         let source = Source { path: "config.toml".into(), text: String::new() };
-        assert!(Document::parse(&source).is_ok());
+        assert!(Document::parse(&source, &Surroundings::default()).is_ok());
     }
 
     #[test]
     fn faults_show_no_line_of_a_server_and_no_value_of_its_environment() {
         for (text, told) in [
             ("[servers.x]\ncommand = 'a'\nenvv = {T = 'SEKRET'}\n", "config.toml:3"),
-            ("[servers.x]\ncommand = 'a'\nenv = 'T=SEKRET, expected'\n", "servers.x.env: expected a map"),
+            (
+                "[servers.x]\ncommand = 'a'\nenv = 'T=SEKRET, expected'\n",
+                "servers.x: env: expected a table of strings",
+            ),
             (
                 "[servers.x]\ncommand = 'a'\nenv = {T = 'SEKRET', U = 3}\n",
-                "servers.x.env.U: expected a string",
+                "servers.x: env: \"U\": expected a string",
             ),
             ("[limits]\n[servers.x.env]\nT = 'SEKRET\n", "config.toml:3"),
             (
                 "servers = {x = {command = 'a', env = {T = ['SEKRET']}}}\n",
-                "servers.x.env.T: expected a string",
+                "servers.x: env: \"T\": expected a string",
             ),
             ("servers = {'a b' = {command = 'a', env = {T = 'SEKRET'}}}\n", "config.toml:1"),
             ("[servers.x]\ncommand = 'a'\nenv = {T = 'SEKRET idle'}\n[pool]\nidle = 0\n", "config.toml:5"),

@@ -14,6 +14,7 @@ use lockhouse_policies::Place;
 use lockhouse_protocol::ServerName;
 use nix::unistd::{Uid, geteuid};
 
+use super::references::Surroundings;
 use super::{ConfigError, read};
 use crate::upstream::{ServerDefinition, ServerLimits};
 use document::{Approved, Denied};
@@ -72,18 +73,18 @@ impl Requirements {
     ///
     /// # Errors
     /// [`ConfigError`], when there is a file that cannot be trusted, read or understood: nothing is used then.
-    pub(super) fn load(limits: ServerLimits) -> Result<Self, ConfigError> {
+    pub(super) fn load(limits: ServerLimits, surroundings: &Surroundings) -> Result<Self, ConfigError> {
         let mut requirements = Vec::new();
         let system = Path::new(FILE);
         if trust::is_there(system, &[Uid::from_raw(0)])? {
-            requirements.push(document::parse(&read(system)?, limits)?);
+            requirements.push(document::parse(&read(system)?, limits, surroundings)?);
         }
         if let Some(further) = std::env::var_os(FURTHER_FILE) {
             let further = std::path::absolute(&further)
                 .map_err(|source| ConfigError::Unreadable { path: further.into(), source })?;
             trust::is_there(&further, &[Uid::from_raw(0), geteuid()])?;
             // One that was named must be there.
-            requirements.push(document::parse(&read(&further)?, limits)?);
+            requirements.push(document::parse(&read(&further)?, limits, surroundings)?);
         }
         Ok(Self(requirements))
     }

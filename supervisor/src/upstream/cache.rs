@@ -49,7 +49,6 @@ pub(super) struct Remembered {
     pub(super) legacy: bool,
     /// Whether it is too old to stand for the server, unless there is nothing better.
     pub(super) expired: bool,
-    pub(super) age: Duration,
 }
 
 impl Cache {
@@ -70,7 +69,7 @@ impl Cache {
             .duration_since(SystemTime::UNIX_EPOCH + Duration::from_secs(record.saved))
             .ok()?;
         let catalogue = Catalogue::of(record.tools.iter().map(|tool| tool.get())).0;
-        Some(Remembered { catalogue, legacy: record.legacy, expired: age > self.lifetime, age })
+        Some(Remembered { catalogue, legacy: record.legacy, expired: age >= self.lifetime })
     }
 
     /// A record that cannot be written is told and costs nothing but the time that it would have spared.
@@ -105,7 +104,7 @@ mod tests {
         let loaded = cache(day).load().expect("a record");
         assert!(loaded.legacy && !loaded.expired);
         assert_eq!(loaded.catalogue.tools[0].definition(), definition);
-        assert!(cache(Duration::ZERO).load().is_some_and(|loaded| loaded.expired || loaded.age.is_zero()));
+        assert!(cache(Duration::ZERO).load().is_some_and(|loaded| loaded.expired));
         let future = std::fs::read_to_string(&path).expect("text").replace("\"saved\":1", "\"saved\":9");
         for broken in ["", "{}", "[", r#"{"version":2,"saved":0,"legacy":true,"tools":[]}"#, &future] {
             std::fs::write(&path, broken).expect("a file");

@@ -1,18 +1,19 @@
 //! `requirements.toml` as it is written. A key that is not listed here is an error: what is misspelt would hold nothing.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use lockhouse_policies::{Diagnostic, Diagnostics, Place, Source};
 use lockhouse_protocol::ServerName;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use toml::Spanned;
 use url::Url;
 
 use super::Requirement;
 use super::identity::{Identity, Wanted};
-use crate::config::document::{Server, definitions};
+use crate::config::dialects::{self, Listed};
+use crate::config::references::Surroundings;
 use crate::upstream::{ServerDefinition, ServerLimits};
 
 /// An entry of `[[approved]]`: a name, and what the server of that name must be.
@@ -51,7 +52,8 @@ impl Denied {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    servers: Option<BTreeMap<Spanned<String>, Server>>,
+    /// Read by [`dialects::read_own`], which knows what must not be shown.
+    servers: Option<IgnoredAny>,
     approved: Option<Vec<Spanned<Entry>>>,
     #[serde(default)]
     denied: Vec<Spanned<Entry>>,
@@ -70,7 +72,11 @@ struct Entry {
 }
 
 /// Reads and checks the file.
-pub(super) fn parse(source: &Source, limits: ServerLimits) -> Result<Requirement, Diagnostics> {
+pub(super) fn parse(
+    source: &Source,
+    limits: ServerLimits,
+    surroundings: &Surroundings,
+) -> Result<Requirement, Diagnostics> {
     let mut reader = Reader { source, faults: Vec::new() };
     let document: Document = toml::from_str(&source.text).map_err(|error| {
         // What the parser quotes may be a value of a server's environment.
@@ -80,16 +86,30 @@ pub(super) fn parse(source: &Source, limits: ServerLimits) -> Result<Requirement
     let approved =
         document.approved.map(|entries| entries.iter().filter_map(|entry| reader.approved(entry)).collect());
     let denied = document.denied.iter().filter_map(|entry| reader.denied(entry)).collect();
-    for name in document.servers.iter().flat_map(BTreeMap::keys) {
-        if let Err(invalid) = ServerName::new(name.get_ref().as_str()) {
-            reader.add(name.span(), &invalid.to_string());
-        }
-    }
+    let servers = dialects::read_own(source, surroundings).unwrap_or_else(|faults| {
+        reader.faults.extend(faults.0);
+        Vec::new()
+    });
     if !reader.faults.is_empty() {
         return Err(Diagnostics(reader.faults));
     }
-    let fixed = document.servers.map(|servers| definitions(&servers, limits, &source.path));
+    let definition = |listed: Listed| resolved(listed, source, limits, surroundings);
+    let fixed = document.servers.map(|_| servers.into_iter().filter_map(definition).collect());
     Ok(Requirement { path: source.path.clone(), fixed, approved, denied })
+}
+
+/// A server that is listed and cannot be used is told, and used by nobody.
+fn resolved(
+    listed: Listed,
+    source: &Source,
+    limits: ServerLimits,
+    surroundings: &Surroundings,
+) -> Option<(ServerName, ServerDefinition)> {
+    let Listed { name, line, entry } = listed;
+    let origin = format!("{}:{line}", source.path);
+    let definition = entry.and_then(|entry| entry.resolve(surroundings, limits, origin.clone()));
+    let told = |reason| tracing::warn!("{origin}: server {name:?} is left out: {reason}");
+    Some((ServerName::new(name.as_str()).ok()?, definition.map_err(told).ok()?))
 }
 
 struct Reader<'s> {

@@ -1,0 +1,89 @@
+//! Claude Desktop, Claude Code, Cursor, VS Code, Windsurf and what imitates them: `command`, `args`, `env` or a URL.
+
+use super::fields::Fields;
+use super::syntax::Syntax;
+use crate::config::entry::{Entry, EntryCommand, EntryOAuth, EntryReach, EntryUrl, LeftOut};
+
+/// What to do about a server of the old transport.
+pub(super) const USE_STREAMABLE: &str =
+    "give the URL of its streamable HTTP endpoint, often the same with /mcp at its end, and type \"http\"";
+const MILLISECONDS: f64 = 0.001;
+
+pub(super) fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {
+    refuse_disabled(fields)?;
+    if fields.has("headersHelper") {
+        let reason = "headersHelper: programs that make headers are not run; put the header into headers";
+        return Err(LeftOut::Invalid(reason.into()));
+    }
+    match fields.text("type")?.or(fields.text("transport").unwrap_or_default()) {
+        None
+        | Some("stdio" | "local" | "http" | "streamable-http" | "streamableHttp" | "streamable_http") => {}
+        Some("sse") => return Err(LeftOut::OldTransport(USE_STREAMABLE)),
+        Some(_) => return Err(LeftOut::Unexpected { key: "type".into(), expected: "stdio or http" }),
+    }
+    let mut entry = Entry::new(reach(command(fields)?, url(fields, "url")?.or(url(fields, "serverUrl")?))?);
+    if fields.syntax == Syntax::Braces {
+        entry.limits.call_timeout = fields.time("timeout", MILLISECONDS)?;
+    }
+    entry.tools.except = fields.names("disabledTools")?.unwrap_or_default();
+    Ok(entry)
+}
+
+pub(super) fn refuse_disabled(fields: Fields<'_>) -> Result<(), LeftOut> {
+    let is_off = fields.flag("disabled")? == Some(true) || fields.flag("enabled")? == Some(false);
+    if is_off { Err(LeftOut::Disabled) } else { Ok(()) }
+}
+
+/// Exactly one of them.
+pub(super) fn reach(command: Option<EntryCommand>, url: Option<EntryUrl>) -> Result<EntryReach, LeftOut> {
+    match (command, url) {
+        (Some(command), None) => Ok(EntryReach::Command(command)),
+        (None, Some(url)) => Ok(EntryReach::Url(url)),
+        (None, None) => Err(LeftOut::NoReach),
+        (Some(_), Some(_)) => Err(LeftOut::TwoReaches),
+    }
+}
+
+pub(super) fn command(fields: Fields<'_>) -> Result<Option<EntryCommand>, LeftOut> {
+    let Some(program) = fields.template("command")? else { return Ok(None) };
+    let reads_env_file = fields.syntax == Syntax::Editor;
+    Ok(Some(EntryCommand {
+        program,
+        arguments: fields.templates("args")?,
+        environment: fields.map("env")?,
+        env_file: if reads_env_file { fields.template("envFile")? } else { None },
+        directory: fields.template("cwd")?,
+        confinement: None,
+    }))
+}
+
+pub(super) fn url(fields: Fields<'_>, key: &str) -> Result<Option<EntryUrl>, LeftOut> {
+    let Some(url) = fields.template(key)? else { return Ok(None) };
+    let headers = fields.map("headers")?;
+    Ok(Some(EntryUrl { url, headers, bearer_token: None, oauth: oauth(fields)? }))
+}
+
+/// A client that was registered by hand: each program calls it something else.
+fn oauth(fields: Fields<'_>) -> Result<Option<EntryOAuth>, LeftOut> {
+    let below = |key: &str| {
+        if fields.get(key).is_some_and(|node| node.table().is_some()) { fields.below(key) } else { Ok(None) }
+    };
+    let Some(oauth) = below("oauth")?.or(below("auth")?) else { return Ok(None) };
+    let either = |one: &str, other: &str, third: &str| -> Result<_, LeftOut> {
+        Ok(oauth.template(one)?.or(oauth.template(other)?).or(oauth.template(third)?))
+    };
+    let scopes = match oauth.get("scopes").or(oauth.get("scope")) {
+        Some(node) if node.text().is_some() => {
+            node.text().unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+        }
+        _ => oauth.names("scopes")?.unwrap_or_default(),
+    };
+    let port = oauth.number("callbackPort")?.filter(|port| (1.0..=65_535.0).contains(port));
+    Ok(Some(EntryOAuth {
+        client_id: either("clientId", "CLIENT_ID", "client_id")?,
+        client_secret: either("clientSecret", "CLIENT_SECRET", "client_secret")?,
+        scopes,
+        callback_port: port.map(|port| port as u16),
+        ..EntryOAuth::default()
+    }))
+}

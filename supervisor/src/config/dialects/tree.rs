@@ -1,0 +1,208 @@
+//! JSON with comments and TOML as one kind of tree, in which everything knows its place.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use jsonc_parser::errors::ParseErrorKind;
+use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
+use lockhouse_policies::{Diagnostic, Diagnostics, Source};
+use toml::de::{DeTable, DeValue};
+
+use crate::config::faults;
+
+/// A value and where it is.
+#[derive(Clone)]
+pub(crate) struct Node {
+    pub(crate) at: Range<usize>,
+    pub(crate) value: Value,
+}
+
+#[derive(Clone)]
+pub(crate) enum Value {
+    Null,
+    Flag(bool),
+    Number(f64),
+    Text(String),
+    List(Vec<Node>),
+    Table(Table),
+    /// A date: no file of ours has any.
+    Date,
+}
+
+/// In the order of the file, each name once.
+pub(crate) type Table = Vec<(Key, Node)>;
+
+#[derive(Clone)]
+pub(crate) struct Key {
+    pub(crate) at: Range<usize>,
+    pub(crate) name: String,
+}
+
+impl Node {
+    pub(crate) fn table(&self) -> Option<&Table> {
+        if let Value::Table(table) = &self.value { Some(table) } else { None }
+    }
+
+    pub(crate) fn list(&self) -> Option<&[Node]> {
+        if let Value::List(list) = &self.value { Some(list) } else { None }
+    }
+
+    pub(crate) fn text(&self) -> Option<&str> {
+        if let Value::Text(text) = &self.value { Some(text) } else { None }
+    }
+
+    /// Every text in it, keys left out.
+    pub(crate) fn texts(&self) -> Vec<&str> {
+        match &self.value {
+            Value::Text(text) => vec![text],
+            Value::List(list) => list.iter().flat_map(Node::texts).collect(),
+            Value::Table(table) => table.iter().flat_map(|(_, node)| node.texts()).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What a table has under a name.
+pub(crate) fn get<'t>(table: &'t Table, name: &str) -> Option<&'t Node> {
+    table.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
+}
+
+/// Whether a text is meant to be JSON: it opens with a brace or a comment that TOML does not have.
+pub(crate) fn looks_like_json(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    text.starts_with(['{', '/']) || (text.starts_with('[') && json(text).is_ok())
+}
+
+pub(crate) fn parse(source: &Source) -> Result<Node, Diagnostics> {
+    if looks_like_json(&source.text) {
+        json(&source.text).map_err(|error| {
+            let (words, help) = words(error.kind());
+            let span = error.range().start..error.range().end;
+            let fault = faults::at(source, Some(span), "the file is not valid JSON", words.into());
+            fault.with_help(help).into()
+        })
+    } else {
+        let document = DeTable::parse(&source.text).map_err(|error| not_toml(source, &error))?;
+        Ok(Node { at: document.span(), value: Value::Table(toml_table(document.into_inner())) })
+    }
+}
+
+fn not_toml(source: &Source, error: &toml::de::Error) -> Diagnostics {
+    let fault = faults::at(source, error.span(), "the file is not valid TOML", error.message().to_owned());
+    fault.with_help("a servers file is JSON with {\"mcpServers\": …} or TOML with [servers.NAME]").into()
+}
+
+/// The dialect of VS Code and Zed: comments and trailing commas, and nothing else that JSON does not have.
+const JSONC: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+fn json(text: &str) -> Result<Node, jsonc_parser::errors::ParseError> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &JSONC)?;
+    let empty = Node { at: 0..0, value: Value::Null };
+    Ok(parsed.value.map_or(empty, json_node))
+}
+
+fn json_node(value: ast::Value<'_>) -> Node {
+    use ast::Value as Json;
+    let span = |range: &jsonc_parser::common::Range| range.start..range.end;
+    let (at, value) = match value {
+        Json::StringLit(text) => (span(&text.range), Value::Text(text.value.into_owned())),
+        Json::NumberLit(number) => {
+            (span(&number.range), number.value.parse().map_or(Value::Null, Value::Number))
+        }
+        Json::BooleanLit(flag) => (span(&flag.range), Value::Flag(flag.value)),
+        Json::NullKeyword(null) => (span(&null.range), Value::Null),
+        Json::Array(list) => {
+            (span(&list.range), Value::List(list.elements.into_iter().map(json_node).collect()))
+        }
+        Json::Object(object) => {
+            let property = |property: ast::ObjectProp<'_>| {
+                let at = match &property.name {
+                    ast::ObjectPropName::String(name) => span(&name.range),
+                    ast::ObjectPropName::Word(name) => span(&name.range),
+                };
+                (Key { at, name: property.name.into_string() }, json_node(property.value))
+            };
+            (span(&object.range), Value::Table(last_of_each(object.properties.into_iter().map(property))))
+        }
+    };
+    Node { at, value }
+}
+
+/// Of a name that is written twice the last one counts, as for every client.
+fn last_of_each(properties: impl DoubleEndedIterator<Item = (Key, Node)>) -> Table {
+    let mut seen = HashSet::new();
+    let mut table: Table = properties.rev().filter(|(key, _)| seen.insert(key.name.clone())).collect();
+    table.reverse();
+    table
+}
+
+fn toml_table(table: DeTable<'_>) -> Table {
+    let entry = |(key, value): (toml::Spanned<std::borrow::Cow<'_, str>>, toml::Spanned<DeValue<'_>>)| {
+        let at = value.span();
+        (Key { at: key.span(), name: key.into_inner().into_owned() }, toml_node(at, value.into_inner()))
+    };
+    let mut table: Table = table.into_iter().map(entry).collect();
+    table.sort_by_key(|(key, _)| key.at.start);
+    table
+}
+
+fn toml_node(at: Range<usize>, value: DeValue<'_>) -> Node {
+    let value = match value {
+        DeValue::String(text) => Value::Text(text.into_owned()),
+        DeValue::Integer(number) => {
+            let number = i64::from_str_radix(number.as_str(), number.radix());
+            number.map_or(Value::Number(f64::NAN), |number| Value::Number(number as f64))
+        }
+        DeValue::Float(number) => Value::Number(number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(flag) => Value::Flag(flag),
+        DeValue::Datetime(_) => Value::Date,
+        DeValue::Array(list) => {
+            let node = |node: toml::Spanned<DeValue<'_>>| toml_node(node.span(), node.into_inner());
+            Value::List(list.into_iter().map(node).collect())
+        }
+        DeValue::Table(table) => Value::Table(toml_table(table)),
+    };
+    Node { at, value }
+}
+
+/// What is wrong and what to do, in words that repeat nothing of the file.
+fn words(kind: &ParseErrorKind) -> (&'static str, &'static str) {
+    use ParseErrorKind as Kind;
+    const CLOSE: &str = "look for a brace, bracket or quotation mark that is not closed";
+    match kind {
+        Kind::ExpectedComma => ("a comma is missing", "put a comma between two entries"),
+        Kind::UnexpectedComma => ("a comma that follows nothing", "take the comma out"),
+        Kind::ExpectedColonAfterObjectKey => ("a colon is missing", "write \"KEY\": VALUE"),
+        Kind::ExpectedStringObjectProperty | Kind::UnexpectedTokenInObject => {
+            ("expected a key in double quotes", "write \"KEY\": VALUE")
+        }
+        Kind::ExpectedObjectValue => ("a value is missing", "write \"KEY\": VALUE"),
+        Kind::SingleQuotedStringsNotAllowed => ("a string in single quotes", "use double quotes"),
+        Kind::MultipleRootJsonValues => ("text after the end", "the file is one object, {…}"),
+        Kind::String(_) => {
+            ("a string that is not valid", "end it on its line, and write \\\\ for a backslash")
+        }
+        Kind::UnterminatedArray | Kind::UnterminatedObject => ("the file ends too early", CLOSE),
+        Kind::UnterminatedCommentBlock => ("a comment that does not end", "end it with */"),
+        Kind::NestingDepthExceeded => ("nested too deeply", "at most 512 levels are read"),
+        _ => ("something that does not belong here", CLOSE),
+    }
+}
+
+/// A fault about the file as a whole.
+pub(crate) fn without_servers(source: &Source) -> Diagnostics {
+    let label = "expected {\"mcpServers\": {\"NAME\": {\"command\": \"...\", \"args\": [...]}}}, or the like of another AI client";
+    let fault = Diagnostic::new(source, None, "the servers file lists no servers", label);
+    fault.with_help("docs/configuration.md lists the formats that are read").into()
+}
