@@ -51,7 +51,7 @@ def changed(count):
         say({"method": "notifications/tools/list_changed"})
 
 
-def call(name, arguments):
+def call(identity, name, arguments):
     match name:
         case "echo":
             return text(arguments.get("text", ""))
@@ -69,7 +69,7 @@ def call(name, arguments):
             write('{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "te')
             os._exit(3)
         case "large":
-            write_large(arguments["bytes"])
+            write_large(identity, arguments["bytes"])
             return None
         case "storm":
             changed(arguments["count"])
@@ -83,21 +83,17 @@ def call(name, arguments):
     return {**text(f"unknown tool {name}"), "isError": True}
 
 
-large_id = None
-
-
-def write_large(size):
+def write_large(identity, size):
     """Without ever having it in memory at once."""
     with writing:
         sys.stdout.write('{"jsonrpc": "2.0", "result": {"content": [{"type": "text", "text": "')
         for _ in range(size // 65536):
             sys.stdout.write("x" * 65536)
-        sys.stdout.write('"}]}, "id": ' + json.dumps(large_id) + "}\n")
+        sys.stdout.write('"}]}, "id": ' + json.dumps(identity) + "}\n")
         sys.stdout.flush()
 
 
 def answer(message):
-    global large_id
     identity, parameters = message["id"], message.get("params") or {}
     match message["method"]:
         case "initialize":
@@ -112,8 +108,7 @@ def answer(message):
             return {**page, "nextCursor": str(begin + size)} if begin + size < len(found) else page
         case "tools/call":
             note("calls", f"{parameters['name']} {time.monotonic()}")
-            large_id = identity
-            return call(parameters["name"], parameters.get("arguments") or {})
+            return call(identity, parameters["name"], parameters.get("arguments") or {})
         case "ping":
             return {}
     return None

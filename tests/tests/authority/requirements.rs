@@ -171,7 +171,7 @@ fn requirements_with_a_fault_are_told_with_the_line_and_nothing_is_served() {
         (
             "[servers.x]\ncommand = \"a\"\nenv = {T = \"SEKRET\", U = [\"SEKRET\"]}\n",
             "requirements.toml:3",
-            "this part of it",
+            "expected a string",
         ),
         ("[[denied]\n", "requirements.toml:1", "not valid"),
     ];

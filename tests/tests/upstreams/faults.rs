@@ -85,7 +85,7 @@ async fn strange_lists_of_tools_are_bounded_and_nothing_they_name_is_fetched() {
         ("a schema that refers to itself", vec![with_schema(&circle)], 1),
         ("a schema on the network", vec![with_schema(&remote)], 1),
         ("a schema 50 levels deep", vec![with_schema(&deep(50))], 1),
-        ("a schema 500 levels deep is left out", vec![with_schema(&deep(500)), tool("echo", "")], 1),
+        ("a schema 300 levels deep is left out", vec![with_schema(&deep(300)), tool("echo", "")], 1),
         ("a tool of 300 KB", vec![tool("odd", &"x".repeat(300_000)), tool("echo", "")], 1),
         ("10,000 tools", (0..10_000).map(|n| tool(&format!("t{n}"), "")).collect(), 2_000),
         ("a name with control characters", vec![tool("a\u{1b}[2J", ""), tool("echo", "")], 1),

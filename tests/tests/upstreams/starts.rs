@@ -29,7 +29,7 @@ async fn a_lazy_server_is_started_by_the_first_call_and_its_tools_are_known_befo
 
 #[tokio::test]
 async fn an_idle_server_is_stopped_and_started_again_when_it_is_needed() {
-    let scripted = Scripted::new("idle_stop_seconds = 1", &[], &["echo", "sleep"]);
+    let scripted = Scripted::new("start = \"lazy\"\nidle_stop_seconds = 1", &[], &["echo", "sleep"]);
     let session = scripted.lockhouse.serve().await;
     assert_eq!(
         Scripted::outcome(&session, "'sleep', {'seconds': 2}").await,

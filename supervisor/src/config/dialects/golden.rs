@@ -169,7 +169,7 @@ fn what_cannot_be_read_is_told_with_its_line_and_without_values() {
     for entry in names {
         let name = format!("bad/{}", entry.expect("an entry").file_name().to_string_lossy());
         let told = world.read(&name);
-        assert!(!told.replace("\"TOKEN=SEKRET\"", "").replace("${SEKRET}", "").contains("SEKRET"), "{told}");
+        assert!(!told.replace("${SEKRET}", "").contains("SEKRET"), "{told}");
         insta::assert_snapshot!(name.replace('/', "_"), told);
     }
     let faults =
