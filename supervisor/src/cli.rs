@@ -155,9 +155,12 @@ fn give_memory_back() {
 fn default_log(command: &Command) -> &'static str {
     match command {
         Command::Serve => "lockhouse=info,rmcp=off,warn",
-        // These tell themselves which servers failed, and once is enough.
-        Command::Tools(_) | Command::Policy(_) | Command::Server(_) => {
+        // These tell themselves which servers failed or are left out, and once is enough.
+        Command::Tools(_) | Command::Policy(_) => {
             "lockhouse=warn,lockhouse::upstream::hold=error,rmcp=off,error"
+        }
+        Command::Server(_) => {
+            "lockhouse=warn,lockhouse::upstream::hold=error,lockhouse::config::servers=error,rmcp=off,error"
         }
         _ => "lockhouse=warn,rmcp=off,error",
     }

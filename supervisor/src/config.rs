@@ -12,6 +12,7 @@ mod references;
 mod requirements;
 mod roster;
 mod servers;
+mod unused;
 mod written;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ use requirements::Requirements;
 
 pub(crate) use edit::Edit;
 pub(crate) use plaintext::{keep, looks_secret};
+pub(crate) use unused::Unused;
 pub(crate) use written::Written;
 
 /// Bytes of a configuration, policy or servers file.
@@ -117,6 +119,8 @@ pub(crate) struct Settings {
     pub(crate) places: Places,
     /// Servers that were configured and that a requirement does not admit.
     pub(crate) refused: Vec<Refusal>,
+    /// Those, and servers that were left out for another reason.
+    pub(crate) unused: Vec<Unused>,
     document: document::Document,
 }
 
@@ -142,7 +146,9 @@ impl Settings {
             gathering.named_file(file, &path)?;
         }
         let requirements = Requirements::load(document.server_limits(), &surroundings)?;
-        let (servers, refused) = requirements.apply(gathering.into_servers());
+        let (servers, mut unused) = gathering.into_servers();
+        let (servers, refused) = requirements.apply(servers);
+        unused.extend(refused.iter().map(Unused::from));
         let audit_directory = match &document.audit.directory {
             Some(directory) => directory.clone(),
             None => locate::state_directory().ok_or(ConfigError::NoStateDirectory)?.join("audit"),
@@ -159,6 +165,7 @@ impl Settings {
                 tools_lifetime: Duration::from_secs(u64::from(document.catalogue.lifetime_hours) * 3_600),
             },
             refused,
+            unused,
             document,
         })
     }

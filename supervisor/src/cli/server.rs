@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use lockhouse_protocol::ServerName;
 
+use super::terminal::harmless;
 use super::{USAGE, complain_config};
 use crate::config::{Files, Settings};
 use crate::gate::nearest;
@@ -63,6 +64,11 @@ fn find<'a>(settings: &'a Settings, name: &str) -> Result<(&'a ServerName, &'a S
 }
 
 fn unknown(settings: &Settings, name: &str) -> ExitCode {
+    if let Some(unused) = settings.unused.iter().find(|unused| unused.name == name) {
+        let (origin, reason) = (harmless(&unused.origin), harmless(&unused.reason));
+        eprintln!("lockhouse: server {name:?} of {origin} is left out: {reason}");
+        return ExitCode::from(USAGE);
+    }
     let known = || settings.servers.keys().map(ServerName::as_str);
     let told = match nearest(name, known()) {
         Some(meant) => format!("did you mean {meant}?"),

@@ -158,6 +158,66 @@ fn servers_that_are_added_at_the_same_time_are_all_there() {
 }
 
 #[test]
+fn a_server_over_http_is_added_with_its_headers_kept() {
+    let lockhouse = Lockhouse::new();
+    // As the documentation of many servers has it: options after the URL.
+    let line = [
+        "add",
+        "--transport",
+        "http",
+        "x",
+        "https://x.example/mcp",
+        "--header",
+        "Authorization: Bearer CANARY",
+    ];
+    let added = server(&lockhouse, &line);
+    assert_eq!((added.status, added.stderr.as_str()), (Some(0), ""), "{added:?}");
+    let written = text(config(&lockhouse));
+    assert!(written.contains("url = \"https://x.example/mcp\"") && !written.contains("CANARY"), "{written}");
+    let secret = lockhouse.path("config/lockhouse/secrets/x.Authorization");
+    assert_eq!(text(secret), "Bearer CANARY");
+    let shown = server(&lockhouse, &["get", "x", "--no-connect", "--json"]);
+    let header = shown.json()["definition"]["headers"]["Authorization"].as_str().unwrap().to_owned();
+    assert!(header.starts_with("*** from ${file:") && !shown.stdout.contains("CANARY"), "{shown:?}");
+    for (url, warned) in
+        [("http://10.0.0.1/mcp", true), ("http://127.0.0.1:1/mcp", false), ("http://[::1]/mcp", false)]
+    {
+        let added = server(&lockhouse, &["add", "y", "--force", "-H", "A: b", url]);
+        let is_warned = added.stderr.contains("without https");
+        assert!(added.status == Some(0) && is_warned == warned, "{url}: {added:?}");
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_used_yet_is_added_and_that_is_told() {
+    let lockhouse = Lockhouse::new();
+    let added = server(&lockhouse, &["add", "x", "--env-from", "NOT_SET", "--", "y"]);
+    assert!(added.status == Some(0) && added.stderr.contains("NOT_SET is not set"), "{added:?}");
+    let listed = server(&lockhouse, &["list", "--no-connect", "--json"]).json();
+    assert_eq!(listed[0]["state"], "left_out", "{listed}");
+}
+
+#[test]
+fn a_name_that_code_could_not_tell_from_another_is_taken() {
+    let lockhouse = Lockhouse::new();
+    add_fixture(&lockhouse, "a-b", &[]);
+    let refused = server(&lockhouse, &["add", "a_b", "--", "y"]);
+    assert!(refused.status == Some(2) && refused.stderr.contains("server a-b already"), "{refused:?}");
+}
+
+#[test]
+fn a_change_that_would_not_load_is_not_made() {
+    let lockhouse = Lockhouse::new().config(WRITTEN);
+    let refused =
+        server(&lockhouse, &["add", "x", "-e", "A=${what}", "-e", "TOKEN=ghp_0123456789", "--", "y"]);
+    assert!(refused.status == Some(2) && refused.stderr.contains("${env:NAME}"), "{refused:?}");
+    assert!(!refused.stderr.contains("toml."), "the draft is not named: {refused:?}");
+    assert_eq!(text(config(&lockhouse)), WRITTEN);
+    let secrets = std::fs::read_dir(lockhouse.path("config/lockhouse/secrets")).unwrap();
+    assert_eq!(secrets.count(), 0, "nothing is kept for it");
+}
+
+#[test]
 fn mistakes_are_told_with_what_to_write() {
     let rows: [(&str, &[&str], &[&str]); 20] = [
         ("no dashes", &["git", "npx", "-y", "pkg"], &["add NAME -- COMMAND"]),

@@ -86,3 +86,16 @@ fn a_server_that_fails_is_shown_with_what_it_said() {
     let refused = server(&several(), &["get", "fixtur"]);
     assert!(refused.status == Some(2) && refused.stderr.contains("did you mean fixture?"), "{refused:?}");
 }
+
+#[test]
+fn servers_that_are_not_used_are_listed_with_the_reason() {
+    let lockhouse = Lockhouse::new().server("fixture", &[]);
+    let lockhouse = lockhouse.servers_entry("off", json!({"command": "x", "disabled": true}));
+    let lockhouse = lockhouse.servers_entry("strange", json!({"command": 3}));
+    let listed = server(&lockhouse, &["list"]);
+    insta::assert_snapshot!("listed_with_unused", told(&listed));
+    for name in ["off", "strange"] {
+        let refused = server(&lockhouse, &["get", name]);
+        assert!(refused.status == Some(2) && refused.stderr.contains("left out"), "{refused:?}");
+    }
+}

@@ -5,10 +5,13 @@ mod entry;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lockhouse_protocol::ServerName;
+
 use super::secrets::{remove_unused, secrets};
+use crate::catalog::identifier;
 use crate::cli::terminal::harmless;
 use crate::cli::{USAGE, complain, complain_config};
-use crate::config::{self, ConfigError, Edit, Files};
+use crate::config::{self, ConfigError, Edit, Files, Settings};
 use entry::{Entry, Target};
 
 #[derive(Debug, clap::Args)]
@@ -51,10 +54,15 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
     let settings = super::load(files)?;
     let mut edit = Edit::open(files).map_err(|error| complain_config(&error))?;
     let name = entry.name.to_string();
+    let same = |other: &&ServerName| identifier(other.as_str()) == identifier(&name);
     if edit.server(&name).is_none()
-        && let Some(other) = settings.servers.get(&entry.name)
+        && let Some((other, server)) = settings.servers.iter().find(|(other, _)| same(other))
     {
-        eprintln!("lockhouse: there is a server {name} already, from {}; take another name", other.origin);
+        let same_name = if *other == entry.name { "" } else { ", which code would call the same" };
+        eprintln!(
+            "lockhouse: there is a server {other} already, from {}{same_name}; take another name",
+            server.origin
+        );
         return Err(ExitCode::from(USAGE));
     }
     if edit.server(&name).is_some() && !arguments.force {
@@ -82,6 +90,10 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
     }
     remove_unused(&replaced, &text);
     warn(&entry);
+    let unused = Settings::load(files).map(|settings| settings.unused).unwrap_or_default();
+    if let Some(unused) = unused.iter().find(|unused| unused.name == name) {
+        eprintln!("lockhouse: warning: it cannot be used now: {}", harmless(&unused.reason));
+    }
     println!("next: try it with `lockhouse server test {name}`");
     match config::find_policy(files) {
         Some(policy) => println!(

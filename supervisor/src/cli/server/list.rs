@@ -23,12 +23,13 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) async fn list(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let settings = load(files)?;
-    let reports = match arguments.no_connect {
+    let mut reports: Vec<Report> = match arguments.no_connect {
         true => {
             settings.servers.iter().map(|(name, server)| Report::configured(name.as_str(), server)).collect()
         }
         false => connected(&settings).await,
     };
+    reports.extend(settings.unused.iter().map(Report::unused));
     if arguments.json {
         let rows: Value = reports.iter().map(Report::to_json).collect();
         println!("{}", for_stdout(&format!("{rows:#}")));

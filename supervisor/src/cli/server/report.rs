@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::unavailable::why_unavailable;
+use crate::config::Unused;
 use crate::upstream::{Connection, Reach, ServerDefinition, State};
 
 /// One server. The names of its fields are those of `--json`, and stay.
@@ -67,6 +68,22 @@ impl Report {
         }
     }
 
+    /// Of a server that is configured and not used.
+    pub(super) fn unused(unused: &Unused) -> Self {
+        Self {
+            name: unused.name.clone(),
+            transport: None,
+            origin: unused.origin.clone(),
+            state: if unused.disabled { "disabled" } else { "left_out" },
+            tools: None,
+            definitions_bytes: None,
+            era: None,
+            fell_back: false,
+            start: None,
+            error: (!unused.disabled).then(|| unused.reason.clone()),
+        }
+    }
+
     pub(super) fn to_json(&self) -> Value {
         json!({
             "name": self.name, "transport": self.transport, "origin": self.origin, "state": self.state,
@@ -82,7 +99,7 @@ impl Report {
         vec![
             self.name.clone(),
             self.transport.unwrap_or_default().into(),
-            self.state.into(),
+            self.state.replace('_', " "),
             self.tools.map(|tools| tools.to_string()).unwrap_or_default(),
             if self.fell_back { format!("{era} (fell back)") } else { era },
             self.start.map(shown).unwrap_or_default(),
