@@ -1,5 +1,7 @@
 //! The command line: one file per command.
-#![allow(clippy::print_stdout)] // This is where the program speaks to people.
+
+#[macro_use]
+mod output; // First: the others print through its macros.
 
 mod confine;
 mod demo;
@@ -7,9 +9,11 @@ mod doctor;
 mod policy;
 mod run;
 mod serve;
+mod server;
 mod table;
 mod terminal;
 mod tools;
+mod unavailable;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -50,6 +54,9 @@ enum Command {
     /// List, search and show the tools of the configured servers
     #[command(subcommand)]
     Tools(tools::Command),
+    /// Add, remove, list and try upstream servers
+    #[command(subcommand)]
+    Server(server::Command),
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
@@ -65,12 +72,12 @@ enum Command {
 
 /// Runs the command that was asked for.
 pub(crate) fn main() -> ExitCode {
-    let Arguments { command, files } = Arguments::parse();
+    let Arguments { command, files } = Arguments::try_parse().unwrap_or_else(|error| misunderstood(error));
     // What follows is the supervisor's own, and part of it would stay with the program.
     if let Command::Confine(arguments) = command {
         return confine::confine(arguments);
     }
-    log_to_stderr(matches!(command, Command::Serve));
+    log_to_stderr(default_log(&command));
     give_memory_back();
     if let Err(error) = harden() {
         return complain(&error, UNAVAILABLE);
@@ -81,12 +88,13 @@ pub(crate) fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return complain(&error, UNAVAILABLE),
     };
-    runtime.block_on(async {
+    let status = runtime.block_on(async {
         match command {
             Command::Serve => serve::serve(&files).await,
             Command::Run(arguments) => run::run(&files, arguments).await,
             Command::Demo => demo::demo().await,
             Command::Tools(command) => tools::tools(&files, command).await,
+            Command::Server(command) => server::server(&files, command).await,
             Command::Policy(command) => policy::policy(&files, command).await,
             Command::Doctor(arguments) => doctor::doctor(&files, &arguments).await,
             Command::Confine(arguments) => confine::confine(arguments),
@@ -95,7 +103,18 @@ pub(crate) fn main() -> ExitCode {
                 Err(error) => complain(error.as_ref(), UNAVAILABLE),
             },
         }
-    })
+    });
+    if output::failed() { ExitCode::from(UNAVAILABLE) } else { status }
+}
+
+/// Says what is wrong with the arguments, and ends.
+fn misunderstood(mut error: clap::Error) -> ! {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let Some(hint) = server::hint(&error, &words) else { error.exit() };
+    // clap's own tip would have one argument after --, and not the command.
+    error.remove(clap::error::ContextKind::Suggested);
+    eprint!("{error}\nhint: {hint}\n");
+    std::process::exit(USAGE.into())
 }
 
 /// Open files of the supervisor, where the host permits so many.
@@ -132,12 +151,29 @@ fn give_memory_back() {
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM_BYTES) };
 }
 
-fn log_to_stderr(serving: bool) {
+/// What is logged where LOCKHOUSE_LOG says nothing.
+fn default_log(command: &Command) -> &'static str {
+    match command {
+        Command::Serve => "lockhouse=info,rmcp=off,warn",
+        // These tell themselves which servers failed or are left out, and once is enough.
+        Command::Tools(_) | Command::Policy(_) => {
+            "lockhouse=warn,lockhouse::upstream::hold=error,rmcp=off,error"
+        }
+        Command::Server(_) => {
+            "lockhouse=warn,lockhouse::upstream::hold=error,lockhouse::config::servers=error,rmcp=off,error"
+        }
+        _ => "lockhouse=warn,rmcp=off,error",
+    }
+}
+
+fn log_to_stderr(default: &str) {
     use tracing_subscriber::EnvFilter;
-    let default = if serving { "lockhouse=info,rmcp=off,warn" } else { "lockhouse=warn,rmcp=off,error" };
     let filter = EnvFilter::try_from_env("LOCKHOUSE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour).init();
+    let log =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);
+    // Its own complaint would go to the same place, and panic there.
+    log.log_internal_errors(false).init();
 }
 
 /// Says what is wrong, on stderr.

@@ -2,14 +2,18 @@
 
 mod dialects;
 mod document;
+mod edit;
 mod entry;
 mod env_file;
 mod faults;
 mod locate;
+mod plaintext;
 mod references;
 mod requirements;
 mod roster;
 mod servers;
+mod unused;
+mod written;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,6 +28,11 @@ use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
 use crate::upstream::{Places, ServerDefinition};
 pub(crate) use requirements::Refusal;
 use requirements::Requirements;
+
+pub(crate) use edit::Edit;
+pub(crate) use plaintext::{keep, looks_secret};
+pub(crate) use unused::Unused;
+pub(crate) use written::Written;
 
 /// Bytes of a configuration, policy or servers file.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -50,6 +59,20 @@ pub(crate) enum ConfigError {
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
     Unreadable { path: PathBuf, source: std::io::Error },
+    /// A file cannot be written.
+    #[error("cannot write {path}: {source}")]
+    Unwritable { path: PathBuf, source: std::io::Error },
+    /// A change that would leave a configuration that cannot be used.
+    #[error("{path} stays as it was, since it would not be valid with the change:\n{reason}")]
+    Refused { path: PathBuf, reason: String },
+    /// There is a configuration for everyone, and none of this user.
+    #[error(
+        "{path} is in force, and a configuration of your own would take its place with all that it sets: name the file to change with --config"
+    )]
+    SystemWide { path: PathBuf },
+    /// Neither of the places where a configuration may be kept is known.
+    #[error("no place for the configuration: set HOME or XDG_CONFIG_HOME, or name it with --config")]
+    NoConfigDirectory,
     /// A file is not what it must be.
     #[error("cannot use {path}: {reason}")]
     Unusable { path: PathBuf, reason: String },
@@ -96,6 +119,8 @@ pub(crate) struct Settings {
     pub(crate) places: Places,
     /// Servers that were configured and that a requirement does not admit.
     pub(crate) refused: Vec<Refusal>,
+    /// Those, and servers that were left out for another reason.
+    pub(crate) unused: Vec<Unused>,
     document: document::Document,
 }
 
@@ -121,7 +146,9 @@ impl Settings {
             gathering.named_file(file, &path)?;
         }
         let requirements = Requirements::load(document.server_limits(), &surroundings)?;
-        let (servers, refused) = requirements.apply(gathering.into_servers());
+        let (servers, mut unused) = gathering.into_servers();
+        let (servers, refused) = requirements.apply(servers);
+        unused.extend(refused.iter().map(Unused::from));
         let audit_directory = match &document.audit.directory {
             Some(directory) => directory.clone(),
             None => locate::state_directory().ok_or(ConfigError::NoStateDirectory)?.join("audit"),
@@ -138,6 +165,7 @@ impl Settings {
                 tools_lifetime: Duration::from_secs(u64::from(document.catalogue.lifetime_hours) * 3_600),
             },
             refused,
+            unused,
             document,
         })
     }
@@ -206,6 +234,11 @@ pub(crate) fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
 /// The policy file that is in force, if there is one.
 pub(crate) fn find_policy(files: &Files) -> Option<PathBuf> {
     locate::file(files.policy.as_deref(), "policy.toml")
+}
+
+/// Where values are kept that are not written down in the configuration.
+pub(crate) fn secrets_directory() -> Option<PathBuf> {
+    Some(locate::user_directory()?.join("secrets"))
 }
 
 /// Where `policy init` writes.

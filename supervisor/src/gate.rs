@@ -13,6 +13,8 @@ use lockhouse_policies::{Decision, Denial, OnChange, PermittedCall, Policy};
 use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode, Reply, Request, ServerName, ToolName};
 use serde_json::Value;
 
+pub(crate) use arguments::nearest;
+
 use crate::audit::{Audit, Subject};
 use crate::catalog::{Catalogue, Tool};
 use crate::upstream::{Connection, Upstreams};

@@ -39,7 +39,7 @@ pub(crate) use definition::{
 };
 pub(crate) use pins::{Change, Pins, PinsError};
 pub(crate) use places::Places;
-pub(crate) use status::Status;
+pub(crate) use status::Ending;
 
 /// Set for every upstream server: a Lockhouse among them must not start the next.
 pub(crate) const NESTED: &str = "LOCKHOUSE_UPSTREAM";

@@ -1,5 +1,4 @@
 //! `lockhouse demo`: the main job against a small server of our own, with what it saves.
-#![allow(clippy::print_stdout)] // This is where the program speaks to people.
 
 mod data;
 pub(crate) mod server;

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use lockhouse_policies::{Policy, ServerOffer, ToolOffer, explain, render_template};
 use lockhouse_protocol::ServerName;
 
-use super::terminal::harmless;
 use super::tools::parse_name;
+use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain_config, load, start_with};
 use crate::catalog::Tool;
 use crate::config::{self, Files, Settings};
@@ -93,10 +93,10 @@ async fn init(files: &Files, force: bool) -> ExitCode {
     let gate = supervisor.gate();
     gate.upstreams().settle().await;
     let offers = offers(gate.every_tool());
-    let unavailable = gate.unavailable(&gate.servers(None));
+    let unavailable = unavailable(gate.upstreams());
     supervisor.close().await;
     for reason in &unavailable {
-        eprintln!("lockhouse: left out, since it is not available: {}", harmless(reason));
+        eprintln!("lockhouse: left out, since it is not available: {reason}");
     }
     if offers.is_empty() {
         eprintln!(

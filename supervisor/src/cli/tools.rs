@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Value, json};
 
-use super::terminal::{for_stdout, harmless};
-use super::{USAGE, complain, start, table};
+use super::terminal::for_stdout;
+use super::unavailable::unavailable;
+use super::{UNAVAILABLE, USAGE, complain, start, table};
 use crate::config::{self, Files};
 use crate::supervisor::Supervisor;
 
@@ -65,11 +66,13 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
         }
         Command::Show { name } => show(&supervisor, &name),
     };
-    for reason in gate.unavailable(&servers) {
-        eprintln!("lockhouse: not available: {}", harmless(&reason));
+    let unavailable = unavailable(gate.upstreams());
+    for reason in &unavailable {
+        eprintln!("lockhouse: not available: {reason}");
     }
     supervisor.close().await;
-    status
+    // What was shown is not all there is.
+    if unavailable.is_empty() || status != ExitCode::SUCCESS { status } else { ExitCode::from(UNAVAILABLE) }
 }
 
 fn list(supervisor: &Supervisor, as_json: bool) -> ExitCode {

@@ -47,6 +47,13 @@ pub(crate) struct Refusal {
     reason: Reason,
 }
 
+impl Refusal {
+    /// The server, where it comes from, and why it is not used.
+    pub(super) fn parts(&self) -> (String, String, String) {
+        (self.server.to_string(), self.origin.clone(), self.reason.to_string())
+    }
+}
+
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "server {} of {} is left out: {}", self.server, self.origin, self.reason)

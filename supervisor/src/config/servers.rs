@@ -9,6 +9,7 @@ use super::dialects::{self, Listed};
 use super::entry::LeftOut;
 use super::references::Surroundings;
 use super::roster::{Roster, usable};
+use super::unused::Unused;
 use super::{ConfigError, read};
 use crate::upstream::{ServerDefinition, ServerLimits};
 
@@ -17,11 +18,12 @@ pub(super) struct Gathering<'s> {
     roster: Roster,
     surroundings: &'s Surroundings,
     limits: ServerLimits,
+    unused: Vec<Unused>,
 }
 
 impl<'s> Gathering<'s> {
     pub(super) fn new(surroundings: &'s Surroundings, limits: ServerLimits) -> Self {
-        Self { roster: Roster::default(), surroundings, limits }
+        Self { roster: Roster::default(), surroundings, limits, unused: Vec::new() }
     }
 
     /// A file that was named on the command line.
@@ -55,7 +57,10 @@ impl<'s> Gathering<'s> {
             servers.into_iter().partition(|listed| ServerName::new(listed.name.as_str()).is_ok());
         for listed in as_they_are.into_iter().chain(changed) {
             let place = format!("{path}:{}", listed.line);
-            match self.take(&listed, &place) {
+            let taken = self.take(&listed, &place);
+            let unused = taken.as_ref().err().map(|reason| Unused::left_out(&listed.name, &place, reason));
+            self.unused.extend(unused);
+            match taken {
                 Ok(()) => {}
                 Err(LeftOut::Disabled) => tracing::debug!("{place}: server {:?} is disabled", listed.name),
                 Err(reason) => {
@@ -90,7 +95,8 @@ impl<'s> Gathering<'s> {
         }
     }
 
-    pub(super) fn into_servers(self) -> BTreeMap<ServerName, ServerDefinition> {
-        self.roster.into_servers()
+    /// The servers, and those that are left out.
+    pub(super) fn into_servers(self) -> (BTreeMap<ServerName, ServerDefinition>, Vec<Unused>) {
+        (self.roster.into_servers(), self.unused)
     }
 }

@@ -62,7 +62,7 @@ fn unknown_name(tool: &Tool, unknown: &str) -> String {
 }
 
 /// The name that is most like another one, if any is.
-pub(super) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let scored = names.map(|name| (strsim::jaro_winkler(wanted, name), name));
     let best = scored.max_by(|one, other| one.0.total_cmp(&other.0));
     best.filter(|(score, _)| *score >= SIMILAR).map(|(_, name)| name)

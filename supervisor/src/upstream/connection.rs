@@ -1,22 +1,22 @@
 //! One connection, as its callers have it. The task that holds it is in [`hold`](super::hold).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use rmcp::RoleClient;
 use rmcp::service::Peer;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
 use super::definition::{ServerDefinition, ServerLimits};
 use super::hold::{Holder, Signals};
-use super::link::Starter;
+use super::link::{Link, Starter};
 use super::pins::Pins;
 use super::places::Places;
 use super::secrets::Secrets;
-use super::slots::{Busy, Slot, Slots};
+use super::slots::{Busy, Slot};
 use super::status::Status;
 use crate::catalog::Catalogue;
 
@@ -66,12 +66,7 @@ impl Connection {
         let initial = if definition.start.lazy { State::Idle } else { State::Connecting };
         let (state_sender, state) = watch::channel(initial);
         let (known_sender, known) = watch::channel(None);
-        let signals = Arc::new(Signals {
-            wanted: Notify::new(),
-            suspect: Notify::new(),
-            status: Mutex::default(),
-            slots: Slots::new(definition.limits),
-        });
+        let signals = Arc::new(Signals::new(definition.limits));
         let (secrets, closing) = (Secrets::of(&definition.secrets()), CancellationToken::new());
         let limits = definition.limits;
         let holder = Holder {
@@ -82,6 +77,7 @@ impl Connection {
                 limits,
                 secrets: secrets.clone(),
                 log: places.log(&name),
+                signals: signals.clone(),
                 legacy: false,
             },
             cache: Cache::new(&name, places.tools(&name, &definition), places.tools_lifetime),
@@ -139,6 +135,11 @@ impl Connection {
             FailureCode::UpstreamUnavailable,
             format!("server {} is not available: {reason}", self.name),
         ))
+    }
+
+    /// Whether the server answers anything at all, while a call would be waited for.
+    pub(crate) async fn answers(&self, offer: &Offer) -> bool {
+        Link::answers(&offer.peer, self.limits.call_timeout).await
     }
 
     /// The right to ask the server for something now; waits for its turn.

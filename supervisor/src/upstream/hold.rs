@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
 use super::connection::{Offer, State};
-use super::definition::ServerDefinition;
+use super::definition::{ServerDefinition, ServerLimits};
 use super::link::{Link, Refusal, Starter};
 use super::pins::Pins;
 use super::slots::Slots;
@@ -57,6 +57,11 @@ pub(super) struct Signals {
 }
 
 impl Signals {
+    pub(super) fn new(limits: ServerLimits) -> Self {
+        let (wanted, suspect) = (Notify::new(), Notify::new());
+        Self { wanted, suspect, status: Mutex::default(), slots: Slots::new(limits) }
+    }
+
     pub(super) fn note(&self, change: impl FnOnce(&mut Status)) {
         change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -165,15 +170,12 @@ impl Holder {
     /// One connection, until it is over. Whether the next may follow at once.
     async fn serve(&self, mut link: Link, catalogue: Catalogue) -> bool {
         tracing::info!(server = %self.name, tools = catalogue.tools.len(), "connected");
-        self.signals.note(|status| {
-            status.era = link.era();
-            status.fell_back = self.starter.legacy;
-        });
+        self.signals.note(|status| status.fell_back = self.starter.legacy);
         self.offer(&link, catalogue);
         let over = self.watch(&mut link).await;
         // A caller that comes from now on waits for the next one.
         self.state.send_replace(if matches!(over, Over::Idle) { State::Idle } else { State::Connecting });
-        let (status, last_words) = link.end().await;
+        let (ending, status, last_words) = link.end().await;
         match over {
             Over::Lost(how) => {
                 let how = match (how.is_empty(), status) {
@@ -192,7 +194,10 @@ impl Holder {
                 tracing::info!(server = %self.name, "stopped: nobody has needed it for a while");
                 true
             }
-            Over::Closing => true,
+            Over::Closing => {
+                self.signals.note(|status| status.ending = Some(ending));
+                true
+            }
         }
     }
 

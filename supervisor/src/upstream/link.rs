@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::auth::Authority;
 use super::definition::{HttpEndpoint, Reach, ServerCommand, ServerLimits};
 use super::fault::Fault;
+use super::hold::Signals;
 use super::host::Host;
 use super::http::{self, Broken};
 use super::listing::list_tools;
@@ -30,6 +31,7 @@ use super::log::ServerLog;
 use super::process::ServerProcess;
 use super::request::{CANCEL_TIMEOUT, send};
 use super::secrets::Secrets;
+use super::status::Ending;
 use super::transport::{LineTransport, Lines, RawResults};
 use crate::catalog::Catalogue;
 use crate::child_stderr::LastLines;
@@ -87,6 +89,8 @@ pub(super) struct Starter {
     pub(super) secrets: Secrets,
     /// Where its standard error is kept.
     pub(super) log: Option<PathBuf>,
+    /// Where it is noted how far a start came.
+    pub(super) signals: Arc<Signals>,
     /// Whether it understands only the older handshake, as far as is known.
     pub(super) legacy: bool,
 }
@@ -94,6 +98,7 @@ pub(super) struct Starter {
 /// One attempt to connect.
 struct Attempt<'a> {
     server: &'a Starter,
+    begun: Instant,
     mode: ClientLifecycleMode,
     deadline: Instant,
 }
@@ -101,9 +106,11 @@ struct Attempt<'a> {
 impl Starter {
     /// Connects to the server and lists its tools.
     pub(super) async fn start(&mut self) -> Result<(Link, Catalogue), Refusal> {
-        let deadline = Instant::now() + self.limits.start_timeout;
+        let begun = Instant::now();
+        let deadline = begun + self.limits.start_timeout;
+        self.signals.note(|status| (status.era, status.spawned, status.handshake) = (None, None, None));
         if !self.legacy {
-            match (Attempt { server: self, mode: probe(), deadline }).reach().await {
+            match (Attempt { server: self, begun, mode: probe(), deadline }).reach().await {
                 // Some servers crash on the probe, or refuse the older handshake after it: a new process does not
                 // know that it was asked.
                 Err(Refusal { may_be_older: true, .. }) => {}
@@ -111,7 +118,7 @@ impl Starter {
             }
         }
         let mode = ClientLifecycleMode::Initialize;
-        let started = Attempt { server: self, mode, deadline }.reach().await;
+        let started = Attempt { server: self, begun, mode, deadline }.reach().await;
         // What failed this time may be the process, not the era.
         self.legacy = started.is_ok();
         started
@@ -142,6 +149,7 @@ impl Attempt<'_> {
     async fn over_stdio(self, command: &ServerCommand) -> Result<(Link, Catalogue), Refusal> {
         let mut process = ServerProcess::start(command)
             .map_err(|error| Refusal::told(format!("cannot start {:?}: {error}", command.program)))?;
+        self.server.signals.note(|status| status.spawned = Some(self.begun.elapsed()));
         let Some((stdin, stdout, stderr)) = process.streams() else {
             return Err(Refusal::told("its standard streams are missing".into()));
         };
@@ -160,7 +168,7 @@ impl Attempt<'_> {
                 let ground = Ground::Process { process, stalled, last_lines };
                 return Ok((Link::new(service, ground, changed), catalogue));
             }
-            Err(Some(fault)) => (fault.reason(process.end().await), fault.said(&self.server.secrets), true),
+            Err(Some(fault)) => (fault.reason(process.end().await.1), fault.said(&self.server.secrets), true),
             Err(None) => {
                 drop(process);
                 (late(self.server.limits.start_timeout), String::new(), false)
@@ -216,6 +224,9 @@ impl Attempt<'_> {
         let handshake = async {
             let host = Host { changed: changed.clone() };
             let service = host.serve_with_lifecycle(transport, self.mode.clone()).await?;
+            let era = service.peer_info().map(|info| info.protocol_version.to_string());
+            let took = self.begun.elapsed();
+            self.server.signals.note(|status| (status.era, status.handshake) = (era, Some(took)));
             service.set_response_cache_config(ClientCacheConfig::disabled()).await;
             raw.store(true, Ordering::Release);
             let catalogue =
@@ -249,11 +260,6 @@ impl Link {
         self.changed.clone()
     }
 
-    /// The protocol version that was agreed on.
-    pub(super) fn era(&self) -> Option<String> {
-        self.peer.peer_info().map(|info| info.protocol_version.to_string())
-    }
-
     /// Whether the server answers anything at all. That it knows no `ping` is an answer, too.
     pub(super) async fn answers(peer: &Peer<RoleClient>, limit: Duration) -> bool {
         let ping = ClientRequest::PingRequest(PingRequest::default());
@@ -278,8 +284,9 @@ impl Link {
         }
     }
 
-    /// Ends it, and the process with it. How that ended, if it did so by itself, and its last words.
-    pub(super) async fn end(self) -> (Option<ExitStatus>, String) {
+    /// Ends it, and the process with it. What that took, how the process ended if it did so by itself, and its last
+    /// words.
+    pub(super) async fn end(self) -> (Ending, Option<ExitStatus>, String) {
         // The service goes, and with it the process's input.
         self.ending.cancel();
         if let Some(subscription) = self.subscription {
@@ -289,11 +296,11 @@ impl Link {
             Ground::Http(_) => {
                 // So that the server can forget the session.
                 let _ = timeout(HTTP_CLOSE_TIMEOUT, self.conversation).await;
-                (None, String::new())
+                (Ending::Left, None, String::new())
             }
             Ground::Process { process, last_lines, .. } => {
-                let status = process.end().await;
-                (status, last_lines.told().await)
+                let (ending, status) = process.end().await;
+                (ending, status, last_lines.told().await)
             }
         }
     }
@@ -337,7 +344,8 @@ mod tests {
             ServerLimits { start_timeout, call_timeout, message_bytes_max: 1024, ..ServerLimits::default() };
         let secrets = Secrets::of(&command.environment);
         let name = ServerName::new("h").expect("a name");
-        Starter { name, reach: Reach::Stdio(command), limits, secrets, log: None, legacy: false }
+        let signals = Arc::new(Signals::new(limits));
+        Starter { name, reach: Reach::Stdio(command), limits, secrets, log: None, signals, legacy: false }
     }
 
     #[tokio::test]

@@ -10,6 +10,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::confine;
 use super::definition::ServerCommand;
+use super::status::Ending;
 
 /// What a server process inherits, besides what its configuration sets.
 const INHERITED: [&str; 9] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
@@ -57,16 +58,17 @@ impl ServerProcess {
         self.child.as_mut()?.wait().await.ok()
     }
 
-    /// Ends it, which has lost its input: waits, then SIGTERM, then SIGKILL. How it ended, if it did so by itself.
-    pub(super) async fn end(mut self) -> Option<ExitStatus> {
+    /// Ends it, which has lost its input: waits, then SIGTERM, then SIGKILL. What that took, and how it ended if it did
+    /// so by itself.
+    pub(super) async fn end(mut self) -> (Ending, Option<ExitStatus>) {
         if let Ok(status) = tokio::time::timeout(LEAVE, self.wait()).await {
-            return status;
+            return (Ending::Left, status);
         }
         self.signal(Signal::SIGTERM);
-        let _ = tokio::time::timeout(LEAVE, self.wait()).await;
+        let left = tokio::time::timeout(LEAVE, self.wait()).await;
         self.signal(Signal::SIGKILL);
         let _ = self.wait().await;
-        None
+        (if left.is_ok() { Ending::Terminated } else { Ending::Killed }, None)
     }
 
     fn signal(&self, signal: Signal) {

@@ -9,6 +9,10 @@ pub(crate) struct Status {
     pub(crate) era: Option<String>,
     /// Whether the server had to be started again with the older handshake.
     pub(crate) fell_back: bool,
+    /// From the start to a process that runs, the last time; HTTP servers have none.
+    pub(crate) spawned: Option<Duration>,
+    /// From the start to the end of the handshake, the last time.
+    pub(crate) handshake: Option<Duration>,
     /// From the start to its list of tools, the last time.
     pub(crate) start: Option<Duration>,
     /// The last call that was answered.
@@ -19,4 +23,17 @@ pub(crate) struct Status {
     pub(crate) reconnects: u64,
     /// The last failure, in words for a person, without secrets.
     pub(crate) last_error: Option<String>,
+    /// How the last connection was ended, if it was ended by us.
+    pub(crate) ending: Option<Ending>,
+}
+
+/// What it took to end a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Nothing but the end of the conversation.
+    Left,
+    /// SIGTERM.
+    Terminated,
+    /// SIGKILL.
+    Killed,
 }

@@ -1,0 +1,149 @@
+//! `lockhouse server add`
+
+mod entry;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lockhouse_protocol::ServerName;
+
+use super::secrets::{remove_unused, secrets};
+use crate::catalog::identifier;
+use crate::cli::terminal::harmless;
+use crate::cli::{USAGE, complain, complain_config};
+use crate::config::{self, ConfigError, Edit, Files, Settings};
+use entry::{Entry, Target};
+
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "lockhouse server add [OPTIONS] NAME -- COMMAND ARGS...
+       lockhouse server add [OPTIONS] NAME URL")]
+pub(in crate::cli) struct Arguments {
+    /// A name of your choice: code imports the server by it
+    name: String,
+    /// URL of a server that is reached over HTTP
+    #[arg(value_name = "URL")]
+    target: Vec<String>,
+    /// Program of a server that Lockhouse starts, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    /// stdio or http [default: http for a URL, else stdio]
+    #[arg(short, long)]
+    transport: Option<String>,
+    /// Set a variable in the server's environment
+    #[arg(short, long, value_name = "KEY=VALUE")]
+    env: Vec<String>,
+    /// Pass on a variable of the environment that Lockhouse is started with
+    #[arg(long, value_name = "KEY")]
+    env_from: Vec<String>,
+    /// Send a header with every request
+    #[arg(short = 'H', long, value_name = "NAME: VALUE")]
+    header: Vec<String>,
+    /// Start it in this directory
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Replace a server of this name
+    #[arg(long)]
+    force: bool,
+    /// Of other programs' grammar
+    #[arg(short, long, hide = true)]
+    scope: Option<String>,
+}
+
+pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
+    let mut entry = Entry::new(arguments).map_err(|mistake| complain(&mistake, USAGE))?;
+    let settings = super::load(files)?;
+    let mut edit = Edit::open(files).map_err(|error| complain_config(&error))?;
+    let name = entry.name.to_string();
+    let same = |other: &&ServerName| identifier(other.as_str()) == identifier(&name);
+    if edit.server(&name).is_none()
+        && let Some((other, server)) = settings.servers.iter().find(|(other, _)| same(other))
+    {
+        let same_name = if *other == entry.name { "" } else { ", which code would call the same" };
+        eprintln!(
+            "lockhouse: there is a server {other} already, from {}{same_name}; take another name",
+            server.origin
+        );
+        return Err(ExitCode::from(USAGE));
+    }
+    if edit.server(&name).is_some() && !arguments.force {
+        eprintln!(
+            "lockhouse: there is a server {name} already in {}; replace it with --force, or take it out with `lockhouse server remove {name}`",
+            edit.path().display()
+        );
+        return Err(ExitCode::from(USAGE));
+    }
+    let replaced = edit.server(&name).map(secrets).unwrap_or_default();
+    let kept = keep_secrets(&mut entry, edit.path())?;
+    let path = edit.path().to_owned();
+    edit.set_server(&name, entry.to_table());
+    let text = edit.text();
+    if let Err(error) = edit.save(files) {
+        kept.iter().for_each(|(_, file)| drop(std::fs::remove_file(file)));
+        return Err(complain_config(&error));
+    }
+    println!("added {name} to {}", path.display());
+    for (secret, file) in &kept {
+        println!(
+            "the value of {secret} looks like a secret: it is in {}, which only you can read, and the configuration refers to it",
+            file.display()
+        );
+    }
+    remove_unused(&replaced, &text);
+    warn(&entry);
+    let unused = Settings::load(files).map(|settings| settings.unused).unwrap_or_default();
+    if let Some(unused) = unused.iter().find(|unused| unused.name == name) {
+        eprintln!("lockhouse: warning: it cannot be used now: {}", harmless(&unused.reason));
+    }
+    println!("next: try it with `lockhouse server test {name}`");
+    match config::find_policy(files) {
+        Some(policy) => println!(
+            "code may call none of its tools until {} has a [servers.{name}] that allows them",
+            policy.display()
+        ),
+        None => println!(
+            "code may call none of its tools until a policy allows them: `lockhouse policy init` writes one"
+        ),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Moves what looks like a secret to files, and refers to those instead. Which values that were, and where they are.
+fn keep_secrets(entry: &mut Entry, config: &Path) -> Result<Vec<(String, PathBuf)>, ExitCode> {
+    let directory = config::secrets_directory().unwrap_or_else(|| config.with_file_name("secrets"));
+    let name = entry.name.to_string();
+    let mut kept = Vec::new();
+    for (secret, value) in entry.values_mut() {
+        if config::looks_secret(secret, value) {
+            let file = config::keep(&directory, &name, secret, value).map_err(|source| {
+                complain_config(&ConfigError::Unwritable { path: directory.clone(), source })
+            })?;
+            *value = format!("${{file:{}}}", file.display());
+            kept.push((secret.clone(), file));
+        }
+    }
+    Ok(kept)
+}
+
+/// Says what is likely to be a mistake, and may not be one.
+fn warn(entry: &Entry) {
+    let Target::Http { url, headers } = &entry.target else { return };
+    let loopback = match url.host() {
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => false,
+    };
+    if url.scheme() == "http" && !loopback && !headers.is_empty() {
+        let host = harmless(url.host_str().unwrap_or_default());
+        eprintln!("lockhouse: warning: without https everyone on the way to {host} can read the headers");
+    }
+}
+
+/// What clap cannot know of a mistake in a command line: `server add NAME npx -y PACKAGE`.
+pub(in crate::cli) fn hint(error: &clap::Error, words: &[String]) -> Option<&'static str> {
+    let position = words.windows(2).position(|words| words == ["server", "add"])?;
+    let dashes = words[position..].iter().any(|word| word == "--");
+    (error.kind() == clap::error::ErrorKind::UnknownArgument && !dashes).then_some(
+        "an option of the server's own command comes after --: `lockhouse server add NAME -- COMMAND ARGS...`",
+    )
+}

@@ -1,0 +1,130 @@
+//! A log that another process writes, and begins anew when it is full.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Bytes of one file that are read: more than a writer lets a file grow to.
+const READ_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+pub(super) struct LogFile {
+    path: PathBuf,
+    /// Where reading goes on, once there is a file.
+    open: Option<File>,
+    /// A line whose end is not written yet.
+    begun: Vec<u8>,
+}
+
+impl LogFile {
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), open: None, begun: Vec::new() }
+    }
+
+    pub(super) fn is_missing(&self) -> bool {
+        self.open.is_none()
+    }
+
+    /// The last lines, those of the file before among them.
+    pub(super) fn last(&mut self, count: usize) -> std::io::Result<Vec<String>> {
+        let mut before = self.path.clone().into_os_string();
+        before.push(".1");
+        let mut lines = match open(Path::new(&before))? {
+            Some(mut file) => self.read(&mut file)?,
+            None => Vec::new(),
+        };
+        lines.extend(self.more()?);
+        Ok(lines.split_off(lines.len().saturating_sub(count)))
+    }
+
+    /// The lines that came since.
+    pub(super) fn more(&mut self) -> std::io::Result<Vec<String>> {
+        let Some(mut file) = self.open.take().map_or_else(|| open(&self.path), |file| Ok(Some(file)))? else {
+            return Ok(Vec::new());
+        };
+        let mut lines = self.read(&mut file)?;
+        let new = open(&self.path)?;
+        if let Some(mut new) = new
+            && identity(&new)? != identity(&file)?
+        {
+            // What was written to the old one before it was full.
+            lines.extend(self.read(&mut file)?);
+            lines.extend(self.read(&mut new)?);
+            file = new;
+        }
+        self.open = Some(file);
+        Ok(lines)
+    }
+
+    /// Complete lines from where the file stands to its end.
+    fn read(&mut self, file: &mut File) -> std::io::Result<Vec<String>> {
+        let (at, end) = (file.stream_position()?, file.metadata()?.len());
+        if end < at {
+            // Emptied in place: from its beginning.
+            file.seek(SeekFrom::Start(0))?;
+        } else if end - at > READ_BYTES_MAX {
+            file.seek(SeekFrom::Start(end - READ_BYTES_MAX))?;
+        }
+        file.take(READ_BYTES_MAX).read_to_end(&mut self.begun)?;
+        let Some(last) = self.begun.iter().rposition(|byte| *byte == b'\n') else { return Ok(Vec::new()) };
+        let rest = self.begun.split_off(last + 1);
+        let complete = std::mem::replace(&mut self.begun, rest);
+        Ok(String::from_utf8_lossy(&complete).lines().map(str::to_owned).collect())
+    }
+}
+
+fn open(path: &Path) -> std::io::Result<Option<File>> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn identity(file: &File) -> std::io::Result<(u64, u64)> {
+    let found = file.metadata()?;
+    Ok((found.dev(), found.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn append(path: &Path, text: &str) {
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        file.and_then(|mut file| file.write_all(text.as_bytes())).expect("a file");
+    }
+
+    #[test]
+    fn lines_are_read_once_each_while_the_log_begins_anew() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (path, before) = (directory.path().join("x.log"), directory.path().join("x.log.1"));
+        let mut log = LogFile::new(&path);
+        assert_eq!(log.last(2).expect("nothing"), Vec::<String>::new());
+        assert!(log.is_missing());
+        append(&before, "a\nb\n");
+        append(&path, "c\nhal");
+        assert_eq!(log.last(2).expect("lines"), ["b", "c"]);
+        append(&path, "f\n");
+        assert_eq!(log.more().expect("lines"), ["half"]);
+        assert_eq!(log.more().expect("lines"), Vec::<String>::new());
+        append(&path, "late\n");
+        std::fs::rename(&path, &before).expect("a new name");
+        append(&path, "new\n");
+        assert_eq!(log.more().expect("lines"), ["late", "new"]);
+        std::fs::remove_file(&path).expect("a file");
+        assert_eq!(log.more().expect("lines"), Vec::<String>::new());
+        append(&path, "newer\n");
+        assert_eq!(log.more().expect("lines"), ["newer"]);
+    }
+
+    #[test]
+    fn of_a_log_beyond_all_bounds_the_end_is_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("x.log");
+        append(&path, &format!("{}\nlast\n", "x".repeat(READ_BYTES_MAX as usize)));
+        assert_eq!(LogFile::new(&path).last(1).expect("a line"), ["last"]);
+    }
+}

@@ -1,0 +1,40 @@
+//! Connecting to several servers at the same time, with a line that says how far it is.
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+
+use crate::upstream::Upstreams;
+
+/// What a terminal shows of the line without breaking it.
+const LINE_CHARS_MAX: usize = 79;
+
+/// Waits until each server is connected or has failed, at most for its start timeout.
+pub(super) async fn connect(upstreams: &Upstreams) {
+    let told = std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    let mut waiting: BTreeSet<&str> = upstreams.iter().map(|(name, _)| name.as_str()).collect();
+    let count = waiting.len();
+    let mut settling: FuturesUnordered<_> = upstreams
+        .iter()
+        .map(async |(name, connection)| {
+            let _ = connection.offer().await;
+            name.as_str()
+        })
+        .collect();
+    loop {
+        if told {
+            let names: Vec<&str> = waiting.iter().copied().collect();
+            let line = format!("connected to {} of {count}; ", count - waiting.len());
+            let line = format!("{line}waiting for {}", names.join(", "));
+            let line: String = line.chars().take(LINE_CHARS_MAX).collect();
+            // The line before is written over.
+            eprint!("\r\x1b[2K{}", if waiting.is_empty() { "" } else { &line });
+        }
+        match settling.next().await {
+            Some(name) => waiting.remove(name),
+            None => return,
+        };
+    }
+}

@@ -1,0 +1,72 @@
+//! `lockhouse server logs`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use lockhouse_tests::{Lockhouse, wait_until};
+use serde_json::json;
+
+use crate::{server, told};
+
+const LINES: &str = "\
+2026-11-21T10:00:00.000Z 7 one
+2026-11-21T10:00:01.000Z 7 two \u{1b}[2J
+2026-11-21T10:00:02.000Z 8 three
+";
+
+#[tokio::test]
+async fn what_a_server_wrote_while_it_served_can_be_read() {
+    let lockhouse = Lockhouse::with_fixture();
+    let none = server(&lockhouse, &["logs", "fixture"]);
+    assert!(none.status == Some(0) && none.stderr.contains("logs/fixture.log"), "{none:?}");
+    let session = lockhouse.serve().await;
+    let code = "from mcp_tools.fixture import stderr\nstderr(text='a word from the server')";
+    session.run_code("python", code).await;
+    wait_until("the line is in the log", async || {
+        let log = server(&lockhouse, &["logs", "fixture"]);
+        log.stdout.contains("a word from the server").then_some(())
+    })
+    .await;
+}
+
+#[test]
+fn the_last_lines_are_shown_and_cannot_drive_a_terminal() {
+    let lockhouse = Lockhouse::new().server("fixture", &[]);
+    lockhouse.file("state/lockhouse/logs/fixture.log.1", "2026-11-21T09:00:00.000Z 6 zero\n");
+    lockhouse.file("state/lockhouse/logs/fixture.log", LINES);
+    let all = server(&lockhouse, &["logs", "fixture"]);
+    insta::assert_snapshot!("logs", told(&all));
+    let last = server(&lockhouse, &["logs", "fixture", "-n", "1"]);
+    assert_eq!(last.stdout, "2026-11-21T10:00:02.000Z 8 three\n");
+    let json = server(&lockhouse, &["logs", "fixture", "-n", "1", "--json"]).json();
+    assert_eq!(json, json!({"time": "2026-11-21T10:00:02.000Z", "pid": 8, "text": "three"}));
+}
+
+#[test]
+fn a_server_that_was_removed_still_has_its_log_and_an_unknown_one_has_none() {
+    let lockhouse = Lockhouse::new();
+    lockhouse.file("state/lockhouse/logs/gone.log", LINES);
+    assert_eq!(server(&lockhouse, &["logs", "gone"]).status, Some(0));
+    for name in ["other", "../logs/gone", ""] {
+        let refused = server(&lockhouse, &["logs", name]);
+        assert!(refused.status == Some(2) && refused.stderr.contains("there is no server"), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_followed_log_goes_on_through_a_new_file() {
+    let lockhouse = Lockhouse::new().server("fixture", &[]);
+    let log = lockhouse.file("state/lockhouse/logs/fixture.log", LINES);
+    let mut command = lockhouse.command(&["server", "logs", "fixture", "-n", "1", "--follow"]);
+    let mut following = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().unwrap().unwrap();
+    assert!(next().ends_with("8 three"));
+    std::fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(b"T 8 four\n").unwrap();
+    assert_eq!(next(), "T 8 four");
+    std::fs::rename(&log, log.with_extension("log.1")).unwrap();
+    std::fs::write(&log, "T 8 five\n").unwrap();
+    assert_eq!(next(), "T 8 five");
+    following.kill().unwrap();
+    following.wait().unwrap();
+}
