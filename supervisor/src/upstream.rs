@@ -37,7 +37,7 @@ pub(crate) use definition::{
     Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition,
     ServerLimits, Start, ToolSelection,
 };
-pub(crate) use pins::{Change, Pins, PinsError};
+pub(crate) use pins::{Change, Pins};
 pub(crate) use places::Places;
 pub(crate) use status::Ending;
 

@@ -1,6 +1,7 @@
 //! `lockhouse server`: the upstream servers, as the people see them who look after them.
 
 mod add;
+mod changes;
 mod definition;
 mod get;
 mod list;
@@ -36,6 +37,10 @@ pub(super) enum Command {
     Get(get::Arguments),
     /// Try one server step by step, and say what is wrong. The exit status is 7 if anything is
     Test(test::Arguments),
+    /// What changed in the tools of a server since they were first met
+    Diff(changes::DiffArguments),
+    /// Take the tools of a server as they are now, after a look at what changed
+    Accept(changes::AcceptArguments),
     /// What a server wrote to its standard error while `lockhouse serve` ran it
     Logs(logs::Arguments),
 }
@@ -48,6 +53,8 @@ pub(super) async fn server(files: &Files, command: Command) -> ExitCode {
         Command::List(arguments) => list::list(files, &arguments).await,
         Command::Get(arguments) => get::get(files, &arguments).await,
         Command::Test(arguments) => test::test(files, arguments).await,
+        Command::Diff(arguments) => changes::diff(files, &arguments).await,
+        Command::Accept(arguments) => changes::accept(files, &arguments).await,
         Command::Logs(arguments) => logs::logs(files, &arguments).await,
     };
     done.unwrap_or_else(|status| status)
