@@ -6,6 +6,7 @@ mod doctor;
 mod policy;
 mod run;
 mod serve;
+mod server;
 mod table;
 mod terminal;
 mod tools;
@@ -49,6 +50,9 @@ enum Command {
     /// List, search and show the tools of the configured servers
     #[command(subcommand)]
     Tools(tools::Command),
+    /// Look after the servers behind Lockhouse
+    #[command(subcommand)]
+    Server(server::Command),
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
@@ -79,6 +83,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Run(arguments) => run::run(&files, arguments).await,
             Command::Demo => demo::demo().await,
             Command::Tools(command) => tools::tools(&files, command).await,
+            Command::Server(command) => server::server(&files, command).await,
             Command::Policy(command) => policy::policy(&files, command).await,
             Command::Doctor(arguments) => doctor::doctor(&files, &arguments).await,
             Command::DemoServer => match demo::server::serve().await {
@@ -127,6 +132,9 @@ fn log_to_stderr(serving: bool) {
     use tracing_subscriber::EnvFilter;
     let default = if serving { "lockhouse=info,rmcp=off,warn" } else { "lockhouse=warn,rmcp=off,error" };
     let filter = EnvFilter::try_from_env("LOCKHOUSE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    // What rmcp says while it authorizes may hold codes and tokens.
+    let silent = ["rmcp::transport::auth=off"].map(|directive| directive.parse().ok());
+    let filter = silent.into_iter().flatten().fold(filter, EnvFilter::add_directive);
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour).init();
 }

@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use lockhouse_protocol::ServerName;
 
+pub(crate) use auth::{Login, LoginError, log_out};
 pub(crate) use connection::{Connection, State};
 pub(crate) use definition::{
     Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition,

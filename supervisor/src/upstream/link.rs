@@ -145,7 +145,7 @@ impl Attempt<'_> {
     }
 
     async fn over_http(self, endpoint: &HttpEndpoint) -> Result<(Link, Catalogue), Refusal> {
-        let transport = Authority::new(endpoint, self.secrets.clone())
+        let transport = Authority::new(self.name, endpoint, self.secrets.clone())
             .and_then(|authority| http::transport(endpoint, &self.limits, authority));
         let (transport, broken) = match transport {
             Ok(transport) => transport,
