@@ -43,12 +43,17 @@ from mcp_tools import suite
 
 SAMPLES = {"string": "text", "integer": 2, "number": 3, "boolean": True, "array": [], "object": {}}
 given = json.loads(GIVEN)
-calls = given or []
+calls, schemas = given or [], {}
 if not calls:
     for name in [name for name in suite.__all__ if name != "list_tools"]:
         tool = describe(getattr(suite, name))
         schema = tool.get("inputSchema", {})
         properties = schema.get("properties", {})
+        if tool["name"] == "json_schema_echo":
+            # A scenario that asks for the schema of its other tool, as it was received.
+            calls.append({"name": tool["name"], "arguments": {"schema": schemas["json_schema_2020_12_tool"]}})
+            continue
+        schemas[tool["name"]] = schema
         required = {key: SAMPLES.get(properties.get(key, {}).get("type"), "text") for key in schema.get("required", [])}
         calls.append({"name": tool["name"], "arguments": required})
 answers = []
