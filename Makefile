@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams test-kernels test-full endurance bench bench-seal fuzz lint install tools tools-for-tests clean
+.PHONY: build demo test test-quick test-upstreams test-conformance test-kernels test-full endurance bench bench-seal fuzz lint install tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -22,6 +22,12 @@ test-upstreams: tools
 	$(CARGO) build --locked --workspace
 	tests/upstreams/prepare.sh
 	tests/upstreams/run.sh
+
+# What the official conformance suite of MCP requires of a client: some minutes, and npm brings the suite.
+test-conformance: tools
+	tests/conformance/prepare.sh
+	$(CARGO) build --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
+	tests/conformance/run.sh
 
 # On the kernels of Debian 12 and 13 and Ubuntu 24.04, in QEMU; see tests/kernels/run.sh.
 test-kernels: tools

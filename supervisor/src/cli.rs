@@ -169,6 +169,9 @@ fn default_log(command: &Command) -> &'static str {
 fn log_to_stderr(default: &str) {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_env("LOCKHOUSE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    // What rmcp says while it authorizes may hold codes and tokens.
+    let silent = ["rmcp::transport::auth=off"].map(|directive| directive.parse().ok());
+    let filter = silent.into_iter().flatten().fold(filter, EnvFilter::add_directive);
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let log =
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);

@@ -241,6 +241,11 @@ pub(crate) fn secrets_directory() -> Option<PathBuf> {
     Some(locate::user_directory()?.join("secrets"))
 }
 
+/// Where what outlives this process is kept, for this user.
+pub(crate) fn state_directory() -> Option<PathBuf> {
+    locate::state_directory()
+}
+
 /// Where `policy init` writes.
 pub(crate) fn policy_path(files: &Files) -> Result<PathBuf, ConfigError> {
     let default = || locate::user_directory().map(|directory| directory.join("policy.toml"));

@@ -31,6 +31,7 @@ use std::sync::Arc;
 use lockhouse_protocol::ServerName;
 use tokio::sync::Semaphore;
 
+pub(crate) use auth::{Login, LoginError, log_out};
 pub(crate) use confine::become_confined;
 pub(crate) use connection::{Connection, State};
 pub(crate) use definition::{

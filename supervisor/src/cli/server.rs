@@ -5,6 +5,7 @@ mod changes;
 mod definition;
 mod get;
 mod list;
+mod login;
 mod logs;
 mod progress;
 mod remove;
@@ -37,6 +38,13 @@ pub(super) enum Command {
     Get(get::Arguments),
     /// Try one server step by step, and say what is wrong. The exit status is 7 if anything is
     Test(test::Arguments),
+    /// Log in to a server over HTTP, and keep its token
+    Login(login::Arguments),
+    /// Forget the token of a server
+    Logout {
+        /// As configured
+        name: String,
+    },
     /// What changed in the tools of a server since they were first met
     Diff(changes::DiffArguments),
     /// Take the tools of a server as they are now, after a look at what changed
@@ -53,6 +61,8 @@ pub(super) async fn server(files: &Files, command: Command) -> ExitCode {
         Command::List(arguments) => list::list(files, &arguments).await,
         Command::Get(arguments) => get::get(files, &arguments).await,
         Command::Test(arguments) => test::test(files, arguments).await,
+        Command::Login(arguments) => Ok(login::login(files, arguments).await),
+        Command::Logout { name } => Ok(login::logout(files, &name)),
         Command::Diff(arguments) => changes::diff(files, &arguments).await,
         Command::Accept(arguments) => changes::accept(files, &arguments).await,
         Command::Logs(arguments) => logs::logs(files, &arguments).await,

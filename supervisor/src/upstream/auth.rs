@@ -1,12 +1,32 @@
 //! What a server over HTTP gets as `Authorization`.
+//!
+//! Tokens are read from their file when they are first needed, renewed before they expire and once more when the server
+//! refuses them. Where that does not help, the failure names the command that does.
+
+mod login;
+mod oauth;
+mod tokens;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use http::HeaderValue;
 use http::header::WWW_AUTHENTICATE;
+use lockhouse_protocol::ServerName;
 use reqwest::{Response, StatusCode};
+use rmcp::transport::auth::{AuthError, WWWAuthenticateParams};
+use tokio::time::timeout;
+use url::Url;
 
-use super::definition::{Authorization, HttpEndpoint};
+pub(crate) use login::{Login, LoginError, log_out};
+
+use super::definition::{Authorization, HttpEndpoint, OAuthClient};
 use super::http::{HttpFault, Kind};
 use super::secrets::Secrets;
+use tokens::{Kept, Token, TokenFile, TokenFileError};
+
+/// How long an authorization server may take to give a token.
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A refusal of what was sent as `Authorization`, or of its absence.
 pub(super) struct Challenge {
@@ -24,50 +44,209 @@ impl Challenge {
             status == StatusCode::UNAUTHORIZED || (status == StatusCode::FORBIDDEN && wanted.is_some());
         is_one.then(|| Self { status, wanted: wanted.unwrap_or_default().to_owned() })
     }
+
+    fn wanted(&self) -> &str {
+        &self.wanted
+    }
+
+    /// The scopes that the token lacks, if that is what is wrong with it.
+    fn lacking(&self, url: &Url) -> Option<String> {
+        let parameters = WWWAuthenticateParams::parse(&self.wanted, url);
+        parameters.is_insufficient_scope().then(|| parameters.scope.unwrap_or_default())
+    }
 }
 
 /// Where the tokens for one server come from.
 pub(super) struct Authority {
-    fixed: Option<HeaderValue>,
+    name: ServerName,
+    url: Url,
+    source: Source,
     secrets: Secrets,
+    current: Mutex<Option<Token>>,
+    /// Held while a token is looked for: the others wait for the same one.
+    renewing: tokio::sync::Mutex<()>,
+}
+
+enum Source {
+    /// As configured, in a header or as a token.
+    Fixed(Option<HeaderValue>),
+    /// What someone got who logged in.
+    Login(TokenFile),
+    /// What a service gets by itself.
+    Service(OAuthClient),
 }
 
 impl Authority {
-    pub(super) fn new(endpoint: &HttpEndpoint, secrets: Secrets) -> Result<Self, HttpFault> {
-        let fixed = match &endpoint.authorization {
-            Authorization::Bearer(token) => Some(bearer(token)?),
-            _ => None,
+    pub(super) fn new(
+        name: &ServerName,
+        endpoint: &HttpEndpoint,
+        secrets: Secrets,
+    ) -> Result<Self, HttpFault> {
+        let unusable = |reason: String| HttpFault::new(Kind::Unusable, reason, "");
+        let source = match &endpoint.authorization {
+            Authorization::OnDemand if endpoint.has_authorization_header() => Source::Fixed(None),
+            Authorization::OnDemand | Authorization::OAuth(_) => Source::Login(
+                TokenFile::of(name, &endpoint.url).map_err(|error| unusable(error.to_string()))?,
+            ),
+            Authorization::Bearer(token) => Source::Fixed(Some(bearer(token)?)),
+            Authorization::ClientCredentials(client) => {
+                oauth::credentials(&endpoint.url, client).map_err(unusable)?;
+                Source::Service(client.clone())
+            }
         };
-        Ok(Self { fixed, secrets })
+        Ok(Self {
+            name: name.clone(),
+            url: endpoint.url.clone(),
+            source,
+            secrets,
+            current: Mutex::default(),
+            renewing: tokio::sync::Mutex::default(),
+        })
     }
 
     /// What to send now.
     pub(super) async fn token(&self) -> Result<Option<HeaderValue>, HttpFault> {
-        Ok(self.fixed.clone())
+        if let Source::Fixed(token) = &self.source {
+            return Ok(token.clone());
+        }
+        if let Some(token) = self.current().filter(Token::is_fresh) {
+            return bearer(&token.secret).map(Some);
+        }
+        let _renewing = self.renewing.lock().await;
+        let token = match &self.source {
+            _ if self.current().is_some_and(|token| token.is_fresh()) => self.current(),
+            Source::Fixed(_) => None,
+            Source::Service(client) => Some(self.service(client).await?),
+            Source::Login(file) => match file.load().map_err(|error| self.unreadable(&error))? {
+                Some(kept) => match kept.token() {
+                    Some(token) if token.is_fresh() => Some(token),
+                    Some(token) => Some(self.refreshed(file, &token).await?),
+                    None => None,
+                },
+                None => None,
+            },
+        };
+        self.keep(token)
     }
 
     /// What to send in place of what was refused.
     pub(super) async fn renewed(
         &self,
-        _refused: Option<HeaderValue>,
+        refused: Option<HeaderValue>,
         challenge: &Challenge,
     ) -> Result<HeaderValue, HttpFault> {
-        Err(self.refused(challenge))
+        let _renewing = self.renewing.lock().await;
+        let token = match &self.source {
+            Source::Fixed(_) => None,
+            Source::Service(client) => Some(self.service(client).await?),
+            Source::Login(file) => {
+                if let Some(scopes) = challenge.lacking(&self.url) {
+                    // Where that fails, a person can still name the scopes.
+                    let _ = file.want(&scopes).await;
+                    return Err(self.refused(challenge));
+                }
+                let kept = file.load().map_err(|error| self.unreadable(&error))?;
+                match kept.as_ref().and_then(Kept::token) {
+                    // Someone has logged in since, or another process has renewed it.
+                    Some(token) if refused != bearer(&token.secret).ok() => Some(token),
+                    Some(token) if kept.is_some_and(|kept| kept.is_renewable()) => {
+                        Some(self.refreshed(file, &token).await?)
+                    }
+                    _ => None,
+                }
+            }
+        };
+        self.keep(token)?.ok_or_else(|| self.refused(challenge))
     }
 
     /// There is nothing else to send.
     pub(super) fn refused(&self, challenge: &Challenge) -> HttpFault {
-        let Challenge { status, wanted } = challenge;
-        let reason = match self.fixed {
-            Some(_) => format!("it refuses the token that is configured for it (HTTP {})", status.as_u16()),
-            None => format!("it refuses requests without authorization (HTTP {})", status.as_u16()),
+        let code = challenge.status.as_u16();
+        let lacks = challenge.lacking(&self.url).is_some();
+        let reason = match &self.source {
+            Source::Fixed(_) => {
+                format!("it refuses the credentials that are configured for it (HTTP {code})")
+            }
+            Source::Service(_) => format!("it refuses the tokens of its client credentials (HTTP {code})"),
+            Source::Login(_) if lacks => {
+                format!("its token does not permit this (HTTP {code}); to ask for more, {}", self.advice())
+            }
+            Source::Login(_) if self.current().is_some() => {
+                format!("its token is not accepted any more (HTTP {code}); {}", self.advice())
+            }
+            Source::Login(_) => format!("it wants authorization; {}", self.advice()),
         };
-        HttpFault::new(Kind::Unauthorized, reason, &self.redact(wanted))
+        HttpFault::new(Kind::Unauthorized, reason, &self.redact(&challenge.wanted))
     }
 
     /// The text without tokens.
     pub(super) fn redact(&self, text: &str) -> String {
-        self.secrets.redact(text)
+        let text = self.secrets.redact(text);
+        match self.current() {
+            Some(token) => text.replace(&token.secret, "[redacted token]"),
+            None => text,
+        }
+    }
+
+    async fn service(&self, client: &OAuthClient) -> Result<Token, HttpFault> {
+        let asked = timeout(RENEWAL_TIMEOUT, oauth::service(&self.url, client)).await;
+        let credentials = asked.map_err(|_| None).and_then(|given| given.map_err(Some));
+        credentials.ok().as_ref().and_then(Token::of).ok_or_else(|| {
+            let reason = "the authorization server gives no token for its client credentials";
+            HttpFault::new(Kind::Unauthorized, reason, "")
+        })
+    }
+
+    /// Renews a token, unless another process was faster.
+    async fn refreshed(&self, file: &TokenFile, stale: &Token) -> Result<Token, HttpFault> {
+        let unreadable = |error: TokenFileError| self.unreadable(&error);
+        let _lock = file.lock().await.map_err(unreadable)?;
+        let Some(mut kept) = file.load().map_err(unreadable)? else { return Err(self.expired("")) };
+        if let Some(token) = kept.token().filter(|token| token != stale && token.is_fresh()) {
+            return Ok(token);
+        }
+        match timeout(RENEWAL_TIMEOUT, oauth::refresh(&self.url, &kept)).await {
+            Ok(Ok(credentials)) => {
+                kept.credentials = Some(credentials);
+                file.save(&kept).map_err(unreadable)?;
+                kept.token().ok_or_else(|| self.expired(""))
+            }
+            Ok(Err(error @ (AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)))) => {
+                Err(self.expired(&error.to_string()))
+            }
+            // It is still good for a moment.
+            _ if stale.lasts(Duration::ZERO) && stale.expires.is_some() => Ok(stale.clone()),
+            _ => {
+                let reason = "its token has expired, and the authorization server does not renew it now";
+                Err(HttpFault::new(Kind::Unauthorized, reason, ""))
+            }
+        }
+    }
+
+    fn expired(&self, said: &str) -> HttpFault {
+        let reason = format!("its token has expired; {}", self.advice());
+        HttpFault::new(Kind::Unauthorized, reason, said)
+    }
+
+    fn unreadable(&self, error: &TokenFileError) -> HttpFault {
+        let reason = format!("its token cannot be read or kept; {}", self.advice());
+        HttpFault::new(Kind::Unauthorized, reason, &error.to_string())
+    }
+
+    fn advice(&self) -> String {
+        format!("run `lockhouse server login {}`", self.name)
+    }
+
+    fn current(&self) -> Option<Token> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn keep(&self, token: Option<Token>) -> Result<Option<HeaderValue>, HttpFault> {
+        let header = token.as_ref().map(|token| bearer(&token.secret)).transpose();
+        if token.is_some() {
+            *self.current.lock().unwrap_or_else(PoisonError::into_inner) = token;
+        }
+        header
     }
 }
 

@@ -160,6 +160,10 @@ impl HttpEndpoint {
         format!("{}{port}", self.url.host_str().unwrap_or_default())
     }
 
+    pub(super) fn has_authorization_header(&self) -> bool {
+        self.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
+    }
+
     pub(super) fn is_on_this_host(&self) -> bool {
         match self.url.host() {
             Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

@@ -14,11 +14,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use http::header::ACCEPT;
 use http::{HeaderName, HeaderValue};
 use reqwest::redirect::{Attempt, Policy};
+use rmcp::model::ProtocolVersion;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 pub(super) use annotated::raw as raw_list;
@@ -33,6 +36,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 /// How soon a peer that vanished without a word is noticed.
 const KEEPALIVE: Duration = Duration::from_secs(30);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 const REDIRECTS_MAX: usize = 5;
 /// A stream that the server closes is opened again: at first after, and at last every.
 const REOPEN_MIN: Duration = Duration::from_secs(1);
@@ -76,6 +80,27 @@ pub(super) fn transport(
     (reopen.base_duration, reopen.max_delay) = (REOPEN_MIN, Some(REOPEN_MAX));
     config.retry_config = Arc::new(reopen);
     Ok((StreamableHttpClientTransport::with_client(client, config), broken))
+}
+
+/// The answer to a request without a token.
+pub(super) async fn probe(endpoint: &HttpEndpoint) -> Result<reqwest::Response, HttpFault> {
+    let unusable = |reason: String| HttpFault::new(Kind::Unusable, reason, "");
+    let http = connector(endpoint).map_err(|error| unusable(format!("cannot set up HTTP: {error}")))?;
+    let version = ProtocolVersion::V_2026_07_28;
+    let body = json!({
+        "jsonrpc": "2.0", "id": 0, "method": "server/discover",
+        "params": {"_meta": {
+            "io.modelcontextprotocol/protocolVersion": version.as_str(),
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "lockhouse", "version": env!("CARGO_PKG_VERSION")},
+        }},
+    });
+    let request =
+        http.post(endpoint.url.clone()).headers(headers(endpoint).map_err(unusable)?.into_iter().collect());
+    let request =
+        request.header("mcp-protocol-version", version.as_str()).header("mcp-method", "server/discover");
+    let request = request.header(ACCEPT, client::EITHER).json(&body).timeout(PROBE_TIMEOUT);
+    request.send().await.map_err(|error| HttpFault::unanswered(&error, &endpoint.place()))
 }
 
 fn connector(endpoint: &HttpEndpoint) -> reqwest::Result<reqwest::Client> {

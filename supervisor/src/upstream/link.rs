@@ -194,7 +194,7 @@ impl Attempt<'_> {
     }
 
     async fn over_http(self, endpoint: &HttpEndpoint) -> Result<(Link, Catalogue), Refusal> {
-        let authority = Authority::new(endpoint, self.server.secrets.clone());
+        let authority = Authority::new(&self.server.name, endpoint, self.server.secrets.clone());
         let transport =
             authority.and_then(|authority| http::transport(endpoint, &self.server.limits, authority));
         let (transport, broken) = match transport {

@@ -27,7 +27,7 @@ const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
-const EITHER: &str = "application/json, text/event-stream";
+pub(super) const EITHER: &str = "application/json, text/event-stream";
 
 /// Bytes of an answer that says why there is none.
 const ERROR_BYTES_MAX: usize = 64 * 1024;

@@ -1,0 +1,105 @@
+//! Where a browser comes back to after a login: one address on this host, until the right answer has come.
+
+use std::time::Duration;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+const PATH: &str = "/callback";
+/// Bytes of a request that are read.
+const REQUEST_BYTES_MAX: usize = 16 * 1024;
+/// How long a browser may take to send it. Some connect ahead and send nothing.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+const CONNECTIONS_MAX: usize = 16;
+
+/// A listener on the loopback address.
+pub(super) struct Callback {
+    listener: TcpListener,
+    address: String,
+}
+
+impl Callback {
+    /// On any free port for 0.
+    pub(super) async fn listen(port: u16) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+        let address = format!("http://127.0.0.1:{}{PATH}", listener.local_addr()?.port());
+        Ok(Self { listener, address })
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The address of the first request that belongs to this login.
+    pub(super) async fn answer(&self, state: &str) -> String {
+        let mut requests = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept(), if requests.len() < CONNECTIONS_MAX => {
+                    if let Ok((stream, _)) = accepted {
+                        requests.push(timeout(REQUEST_TIMEOUT, self.request(stream, state)));
+                    }
+                }
+                Some(Ok(Some(address))) = requests.next(), if !requests.is_empty() => return address,
+            }
+        }
+    }
+
+    async fn request(&self, mut stream: TcpStream, state: &str) -> Option<String> {
+        let mut request = Vec::new();
+        while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+            let mut piece = [0; 4096];
+            let read = stream.read(&mut piece).await.ok()?;
+            request.extend_from_slice(&piece[..read]);
+            if read == 0 || request.len() > REQUEST_BYTES_MAX {
+                return None;
+            }
+        }
+        let found = query(&request, state).map(|query| format!("{}?{query}", self.address));
+        let (status, words) = match found {
+            Some(_) => (
+                "200 OK",
+                "Lockhouse has the answer. You can close this page; the terminal says what came of it.",
+            ),
+            None => ("404 Not Found", "This address answers one login only, and this was not it."),
+        };
+        let page = format!("<!doctype html><meta charset=utf-8><title>Lockhouse</title><p>{words}</p>\n");
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+             Referrer-Policy: no-referrer\r\nConnection: close\r\n\r\n",
+            page.len()
+        );
+        stream.write_all(format!("{head}{page}").as_bytes()).await.ok()?;
+        let _ = stream.shutdown().await;
+        found
+    }
+}
+
+/// The query of a request for our path that carries the state.
+fn query(request: &[u8], state: &str) -> Option<String> {
+    let request = std::str::from_utf8(request).ok()?;
+    let target = request.lines().next()?.strip_prefix("GET ")?.split(' ').next()?;
+    let query = target.strip_prefix(PATH)?.strip_prefix('?')?;
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+    pairs.any(|(key, value)| key == "state" && value == state).then(|| query.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_request_that_carries_the_state_is_an_answer() {
+        for (request, answer) in [
+            ("GET /callback?code=a&state=s%201 HTTP/1.1\r\n\r\n", Some("code=a&state=s%201")),
+            ("GET /callback?error=denied&state=s+1 HTTP/1.1\r\n\r\n", Some("error=denied&state=s+1")),
+            ("GET /callback?code=a&state=other HTTP/1.1\r\n\r\n", None),
+            ("GET /favicon.ico HTTP/1.1\r\n\r\n", None),
+            ("POST /callback?code=a&state=s%201 HTTP/1.1\r\n\r\n", None),
+        ] {
+            assert_eq!(query(request.as_bytes(), "s 1").as_deref(), answer, "{request}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Runs what the official conformance suite requires of a client, for each revision of the protocol, and shows its table.
+# LOCKHOUSE names another binary than target/debug/lockhouse. An argument, such as auth/basic-cimd, narrows it to one
+# scenario and shows all that was said.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+build="$root/build/conformance"
+LOCKHOUSE=${LOCKHOUSE:-$root/target/debug/lockhouse}
+export LOCKHOUSE
+
+if [ ! -f "$build/stamp" ]; then
+    echo "tests/conformance: nothing is installed yet; run tests/conformance/prepare.sh" >&2
+    exit 1
+fi
+if [ ! -x "$LOCKHOUSE" ]; then
+    echo "tests/conformance: there is no $LOCKHOUSE; run cargo build --workspace" >&2
+    exit 1
+fi
+PATH="$build/node_modules/.bin:$PATH"
+client="python3 -B $here/client.py"
+# In all: the suite starts every scenario at once, and they wait for each other.
+timeout_ms=600000
+
+status=0
+for revision in 2025-11-25 2026-07-28; do
+    results="$build/results/$revision"
+    rm -rf "$results"
+    mkdir -p "$results"
+    if [ $# -gt 0 ]; then
+        conformance client --command "$client" --scenario "$1" --spec-version "$revision" -o "$results" || status=1
+        continue
+    fi
+    log="$results/log.txt"
+    conformance client --command "$client" --requirements "$revision" --timeout "$timeout_ms" --verbose \
+        -o "$results" 2>"$log" || status=1
+    echo "Everything that was said: $results"
+done
+exit $status
