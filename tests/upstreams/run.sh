@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs every case of tests/upstreams. LOCKHOUSE names another binary than target/debug/lockhouse; arguments narrow the
-# cases, such as: run.sh files typescript
+# Runs every case of tests/upstreams, then every server of servers.py, or with --subset those that prepare.sh --subset
+# installs. LOCKHOUSE names another binary than target/debug/lockhouse. One part alone, or less of it:
+#   run.sh cases files typescript        run.sh servers chroma redis
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,4 +17,23 @@ if [ ! -x "$lockhouse" ]; then
     echo "tests/upstreams: there is no $lockhouse; run cargo build --workspace" >&2
     exit 1
 fi
-exec "$python" -B "$here/check.py" "$lockhouse" "$@"
+
+check() {
+    part=$1
+    shift
+    "$python" -B "$here/check_$part.py" "$lockhouse" "$@"
+}
+
+case "${1:-}" in
+cases | servers) check "$@" ;;
+"" | --subset)
+    status=0
+    check cases || status=1
+    check servers "$@" || status=1
+    exit $status
+    ;;
+*)
+    echo "usage: run.sh [--subset] | run.sh cases [CASE | LANGUAGE | ERA]... | run.sh servers [--subset] [NAME]..." >&2
+    exit 2
+    ;;
+esac

@@ -12,6 +12,8 @@ from collections import defaultdict
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from installed import INSTALLED, MODULES, node
+
 REGIONS = ["centre", "east", "north", "south", "west"]
 WORDS = "lock gate keeper chamber sluice paddle towpath pound weir barge level summit canal water ledger".split()
 FILES = 200
@@ -24,8 +26,8 @@ ZONES = {"Asia/Tokyo": 540, "Asia/Kolkata": 330, "America/Phoenix": -420, "Asia/
 
 
 class World:
-    def __init__(self, place: Path, installed: Path):
-        self.place, self.installed = place, installed
+    def __init__(self, place: Path):
+        self.place = place
         self.files, self.repository = place / "files", place / "repository"
         self.policy = place / "policy.toml"
         self.random = random.Random(20260731)
@@ -101,19 +103,16 @@ class World:
 
     def servers_file(self, era: str) -> Path:
         """As an AI client's own file has it."""
-        own = self.installed / "node_modules/.bin/node"
-        node = str(own) if own.exists() else "node"
-        packages = self.installed / "node_modules/@modelcontextprotocol"
-        package = lambda name: str(packages / f"server-{name}/dist/index.js")
-        binary = lambda name: str(self.installed / "venv/bin" / name)
+        package = lambda name: str(MODULES / f"@modelcontextprotocol/server-{name}/dist/index.js")
+        binary = lambda name: str(INSTALLED / "venv/bin" / name)
         servers = {
-            "filesystem": {"command": node, "args": [package("filesystem"), str(self.files)]},
+            "filesystem": {"command": node(), "args": [package("filesystem"), str(self.files)]},
             "memory": {
-                "command": node,
+                "command": node(),
                 "args": [package("memory")],
                 "env": {"MEMORY_FILE_PATH": str(self.memory(era))},
             },
-            "everything": {"command": node, "args": [package("everything")]},
+            "everything": {"command": node(), "args": [package("everything")]},
             "git": {"command": binary("mcp-server-git"), "args": ["--repository", str(self.repository)]},
             "time": {"command": binary("mcp-server-time"), "args": ["--local-timezone", "UTC"]},
         }

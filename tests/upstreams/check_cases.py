@@ -1,5 +1,5 @@
 """Drives `lockhouse serve` with the official Python client, real upstream servers behind it, and a program per case in
-both languages, over both eras of the protocol. Usage: check.py LOCKHOUSE [CASE | LANGUAGE | ERA]..."""
+both languages, over both eras of the protocol. Usage: check_cases.py LOCKHOUSE [CASE | LANGUAGE | ERA]..."""
 
 import asyncio
 import base64
@@ -11,14 +11,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from installed import HERE
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from session import own_environment, whole
 from world import SHOWN, ZONES, World
 
 from cases import CASES, Case, Run
 
-HERE = Path(__file__).resolve().parent
-INSTALLED = HERE.parent.parent / "build/upstreams"
 LANGUAGES = {"python": "py", "typescript": "ts"}
 # How the client opens, and what both sides must then speak.
 ERAS = {"initialize": ("legacy", "2025-11-25"), "discover": ("auto", "2026-07-28")}
@@ -73,12 +73,6 @@ async def ask_directly(world: World) -> dict:
     }
 
 
-def whole(result) -> dict:
-    """The answer, which text and structured content both carry in full."""
-    assert json.loads(result.content[0].text) == result.structured_content, "text and structured content differ"
-    return result.structured_content
-
-
 async def every_server(client: Client):
     """Waits until no server is missing from a search; which of them are is part of its answer."""
     for _ in range(60):
@@ -127,10 +121,9 @@ async def check_case(client: Client, case: Case, language: str, era: str, world:
 
 
 async def check(lockhouse: Path, place: Path, only: set[str], table: Table, said):
-    world = World(place, INSTALLED)
+    world = World(place)
     direct = await ask_directly(world)
-    # Nothing of the user's own may come into it, nor anything be left behind.
-    environment = {"HOME": str(place), "XDG_CONFIG_HOME": f"{place}/config", "XDG_STATE_HOME": f"{place}/state"}
+    environment = own_environment(place)
 
     def command(*arguments: str):
         files = ["--servers", str(world.servers_file("policy")), "--policy", str(world.policy)]

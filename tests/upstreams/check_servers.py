@@ -1,0 +1,207 @@
+"""Every server of servers.py behind one `lockhouse serve`, driven by the official Python client: each is started, listed
+and called from a program, and each is gone in the end. Usage: check_servers.py LOCKHOUSE [--subset] [NAME]..."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import api
+import processes
+import traits
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from server import Server, Trait
+from session import own_environment, whole
+from settings import PATIENCE_SECONDS, Settings
+
+from servers import OTHERS, SUBSET
+
+ROW = "{:<10} {:<58} {:<20} {:>5} {:>7} {:>6} {:<8} {:<5} {}"
+# From the end of the session until the last process of a server is gone.
+LEAVE_SECONDS_MAX = 10
+# Servers that are started at one time without Lockhouse.
+PROBES = 2
+
+
+@dataclass
+class Row:
+    server: Server
+    faults: list[str] = field(default_factory=list)
+    era: str = "-"
+    tools: int | str = "-"
+    # From the start of `lockhouse serve` until it was connected, or had failed.
+    ready_s: float | None = None
+    ms: float | None = None
+    called: str = "-"
+
+    def show(self):
+        server = self.server
+        ready, ms = (f"{self.ready_s:.1f}" if self.ready_s else "-"), (f"{self.ms:.0f}" if self.ms else "-")
+        shows = ", ".join(sorted(trait.value for trait in server.traits))
+        verdict = "FAIL" if self.faults else "pass"
+        cells = [server.name, server.package.pin(), self.era, self.tools, ready, ms, self.called, verdict, shows]
+        print(ROW.format(*cells).rstrip())
+        for fault in self.faults:
+            print(f"       {fault}", flush=True)
+
+
+PROGRAM = """
+from mcp_tools import ToolError, {name}
+tools, answer = len({name}.list_tools()), None
+try:
+    answer = {expression}
+    outcome = "answers"
+except ToolError as error:
+    outcome = "refuses" if error.code == "tool_failed" else error.code
+    answer = error.message
+[tools, outcome, answer]
+"""
+
+
+class Session:
+    """One with `lockhouse serve`, and what it told of each server."""
+
+    def __init__(self, client: Client, rows: dict[str, Row], settings: Settings):
+        self.client, self.rows, self.settings = client, rows, settings
+
+    async def run(self, code: str):
+        answer = whole(await self.client.call_tool("run_code", {"language": "python", "code": code}))
+        if answer["status"] != "ok":
+            raise RuntimeError(answer["error"]["message"])
+        return answer["value"]
+
+    async def settle(self, begun: float):
+        """Waits until each server is connected, or has failed as it must; later ones have the time of those before."""
+        pending = dict(self.rows)
+        seconds = 0.0
+        while pending and seconds < PATIENCE_SECONDS:
+            states = await self.run("from mcp_tools import list_servers\nlist_servers()")
+            seconds = time.monotonic() - begun
+            for told in states:
+                row = pending.get(told["name"])
+                if row and told["state"] == ("failed" if Trait.HANGS in row.server.traits else "connected"):
+                    row.ready_s = seconds
+                    del pending[told["name"]]
+            await asyncio.sleep(0.2)
+
+    async def use(self, row: Row):
+        server, begun = row.server, time.monotonic()
+        expression = self.settings.filled(server.call.expression) if server.call else "None"
+        try:
+            row.tools, outcome, answer = await self.run(PROGRAM.format(name=server.name, expression=expression))
+        except Exception as error:  # whatever it is, it is this server that failed
+            row.faults += unusable(row, str(error))
+            return
+        row.ms = (time.monotonic() - begun) * 1000
+        if row.tools != server.tools:
+            row.faults.append(f"{row.tools} tools, not {server.tools}")
+        if server.call:
+            row.called = outcome
+            expected = "refuses" if server.call.fails else "answers"
+            if outcome != expected or not server.call.is_met_by(answer):
+                row.faults.append(f"{server.call.expression} {outcome}: {json.dumps(answer)[:500]}")
+
+
+def unusable(row: Row, told: str) -> list[str]:
+    """One that hangs is given up in time, with its reason; any other must not fail."""
+    if Trait.HANGS not in row.server.traits:
+        return [told]
+    reason = f"it did not finish its start within {row.server.start_timeout_s} s"
+    faults = [] if row.ready_s else ["it was not given up while the others started"]
+    return faults if reason in told else [*faults, f"{reason!r} is not in {told!r}"]
+
+
+def eras(command: list[str], environment: dict[str, str], rows: dict[str, Row]):
+    """What `server list` says of the protocol that each speaks, in versions that have it."""
+    run = lambda *words: subprocess.run(
+        [*command, *words], env=environment, capture_output=True, text=True, timeout=300
+    )
+    if run("server", "list", "--help").returncode != 0:
+        return
+    for told in json.loads(run("server", "list", "--json").stdout):
+        row = rows.get(told["name"])
+        if row is None or Trait.HANGS in row.server.traits:
+            continue
+        row.era = told["era"] + (" fell back" if told["fell_back"] else "")
+        fell_back = Trait.CRASHES_ON_DISCOVER in row.server.traits
+        if (told["era"], told["fell_back"]) != (row.server.era, fell_back):
+            row.faults.append(f"era {row.era}, not {row.server.era}{' fell back' if fell_back else ''}")
+
+
+async def probe(rows: list[Row], settings: Settings):
+    """Whether each still does what it is in the table for."""
+    free = asyncio.Semaphore(PROBES)
+
+    async def one(row: Row):
+        async with free:
+            row.faults += await traits.not_shown(row.server, settings.entry(row.server), str(settings.place))
+
+    await asyncio.gather(*map(one, rows))
+
+
+async def left(place: Path) -> list[str]:
+    """Processes of servers that are there when they all should be gone."""
+    until = time.monotonic() + LEAVE_SECONDS_MAX
+    while (found := processes.of_servers(place)) and time.monotonic() < until:
+        await asyncio.sleep(0.05)
+    return [f"still there: {process} {processes.command(process)}" for process in found]
+
+
+async def check(lockhouse: Path, place: Path, servers: list[Server], address: str, said) -> list[str]:
+    """Prints a row for each server. What is wrong with all of them is returned."""
+    settings = Settings(servers, place, address, patient=len(servers) > len(SUBSET))
+    rows = {server.name: Row(server) for server in servers}
+    await probe(list(rows.values()), settings)
+    environment, begun = own_environment(place), time.monotonic()
+    command = StdioServerParameters(command=str(lockhouse), args=["serve", *settings.options()], env=environment)
+    async with Client(stdio_client(command, errlog=said), mode="auto", read_timeout_seconds=120) as client:
+        session = Session(client, rows, settings)
+        await session.settle(begun)
+        for row in rows.values():
+            await session.use(row)
+        running = processes.of_servers(place)
+        megabytes = processes.resident_bytes(running) / 1e6
+    ended = time.monotonic()
+    faults = await left(place)
+    seconds = time.monotonic() - ended
+    connected = sum(Trait.HANGS not in server.traits for server in servers)
+    if len(running) < connected:
+        faults.append(f"only {len(running)} processes were seen of {connected} servers")
+    eras([str(lockhouse)], environment, rows)
+    print(ROW.format("server", "package", "era", "tools", "ready s", "ms", "call", "", "shows"))
+    for row in rows.values():
+        row.show()
+    print(
+        f"{len(running)} processes of servers, {megabytes:.0f} MB resident; {len(faults)} left {seconds:.1f} s after the end"
+    )
+    return faults + [f"{name} failed" for name, row in rows.items() if row.faults]
+
+
+def main() -> int:
+    lockhouse, words = Path(sys.argv[1]).resolve(), sys.argv[2:]
+    servers = SUBSET if "--subset" in words else SUBSET + OTHERS
+    names = [word for word in words if word != "--subset"]
+    if unknown := set(names) - {server.name for server in servers}:
+        there = ", ".join(sorted(server.name for server in servers))
+        print(f"unknown: {', '.join(sorted(unknown))}; there are {there}", file=sys.stderr)
+        return 2
+    chosen = [server for server in servers if not names or server.name in names]
+    with tempfile.TemporaryDirectory(prefix="lockhouse-servers-") as place, api.serving() as address:
+        with open(f"{place}/said", "w+") as said:
+            faults = asyncio.run(check(lockhouse, Path(place), chosen, address, said))
+            if faults:
+                said.seek(0)
+                print(f"\nlast words of lockhouse serve:\n{''.join(said.readlines()[-15:])}")
+    for fault in faults:
+        print(f"       {fault}")
+    print(f"{len(chosen)} servers, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""The processes of upstream servers that a Lockhouse of ours started, by what they have in their environment."""
+
+import os
+from pathlib import Path
+
+
+def of_servers(place: Path) -> list[int]:
+    """Lockhouse sets LOCKHOUSE_UPSTREAM for each, and passes its HOME on, which is of this run alone."""
+    marks = {b"LOCKHOUSE_UPSTREAM=1", f"HOME={place}".encode()}
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (process / "environ").read_bytes()
+        except OSError:  # gone, or another user's
+            continue
+        if marks <= set(environment.split(b"\0")):
+            found.append(int(process.name))
+    return found
+
+
+def command(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return "gone"
+
+
+def resident_bytes(processes: list[int]) -> int:
+    total = 0
+    for process in processes:
+        try:
+            total += int(Path(f"/proc/{process}/statm").read_text().split()[1])
+        except OSError:
+            continue
+    return total * os.sysconf("SC_PAGE_SIZE")
