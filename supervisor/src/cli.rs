@@ -198,9 +198,13 @@ fn complain_config(error: &ConfigError) -> ExitCode {
     }
 }
 
+/// Everything that is configured, or all of it as it was.
+fn read(files: &Files) -> Result<(Settings, Policy), ConfigError> {
+    Ok((Settings::load(files)?, config::load_policy(files)?))
+}
+
 fn load(files: &Files) -> Result<(Settings, Policy), ExitCode> {
-    let loaded = Settings::load(files).and_then(|settings| Ok((settings, config::load_policy(files)?)));
-    loaded.map_err(|error| complain_config(&error))
+    read(files).map_err(|error| complain_config(&error))
 }
 
 fn start(files: &Files, languages: &[Language]) -> Result<Supervisor, ExitCode> {

@@ -170,6 +170,11 @@ impl Settings {
         })
     }
 
+    /// The tables of the configuration that differ and that nobody looks at while Lockhouse runs.
+    pub(crate) fn that_need_a_restart(&self, other: &Self) -> Vec<&'static str> {
+        self.document.that_need_a_restart(&other.document)
+    }
+
     /// The pool of the Python engine.
     pub(crate) fn python(&self, groups: &Groups) -> Result<PoolSettings, ConfigError> {
         let python = &self.document.python;

@@ -26,7 +26,7 @@ const MESSAGE_CHARS_MAX: usize = 4_000;
 #[derive(Debug)]
 pub(crate) struct Gate {
     policy: Policy,
-    audit: Audit,
+    audit: Arc<Audit>,
     upstreams: Upstreams,
     /// Bytes that a reply may have.
     reply_bytes_max: usize,
@@ -62,8 +62,18 @@ pub(crate) struct CallRecord {
 }
 
 impl Gate {
-    pub(crate) fn new(policy: Policy, audit: Audit, upstreams: Upstreams, reply_bytes_max: usize) -> Self {
+    pub(crate) fn new(
+        policy: Policy,
+        audit: Arc<Audit>,
+        upstreams: Upstreams,
+        reply_bytes_max: usize,
+    ) -> Self {
         Self { policy, audit, upstreams, reply_bytes_max, briefs: Mutex::default() }
+    }
+
+    /// The same for another policy and other servers, with the same log.
+    pub(crate) fn succeeded_by(&self, policy: Policy, upstreams: Upstreams) -> Self {
+        Self::new(policy, self.audit.clone(), upstreams, self.reply_bytes_max)
     }
 
     pub(crate) fn upstreams(&self) -> &Upstreams {

@@ -1,6 +1,8 @@
 //! The parts, wired: configuration in, executions answered, everything ended in order.
 
-use std::sync::Arc;
+mod reload;
+
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lockhouse_policies::Policy;
@@ -13,6 +15,7 @@ use crate::execution::{self, Answer, Language, Refusal, Sandbox};
 use crate::gate::{Gate, Requester};
 use crate::pool::{ControlGroups, Lease, Pool, PoolError, Start};
 use crate::upstream::Upstreams;
+use reload::InForce;
 
 /// How long an execution waits for a worker, at least.
 const LEASE_PATIENCE: Duration = Duration::from_secs(20);
@@ -43,8 +46,10 @@ pub(crate) struct CodeRequest {
 /// The running supervisor.
 #[derive(Debug)]
 pub(crate) struct Supervisor {
+    /// As it was started. Of what is loaded later, servers and policy alone count.
     settings: Settings,
-    gate: Gate,
+    in_force: Mutex<Arc<InForce>>,
+    retired: Mutex<Vec<Upstreams>>,
     python: Result<Pool, String>,
     typescript: Result<Pool, String>,
 }
@@ -63,7 +68,7 @@ impl Supervisor {
         }
         let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
         let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
-        let gate = Gate::new(policy, audit, upstreams, reply_bytes_max);
+        let gate = Gate::new(policy, Arc::new(audit), upstreams, reply_bytes_max);
         // Before the first zygote: what is started from here on is started in our part of the hierarchy.
         let groups = ControlGroups::take();
         let pool = |language: Language| {
@@ -81,7 +86,8 @@ impl Supervisor {
             pool.map(Pool::start).map_err(told)
         };
         let (python, typescript) = (pool(Language::Python), pool(Language::Typescript));
-        Ok(Self { settings, gate, python, typescript })
+        let in_force = Mutex::new(InForce::new(gate));
+        Ok(Self { settings, in_force, retired: Mutex::default(), python, typescript })
     }
 
     /// How a language's zygote sees this host, or why there is none.
@@ -112,10 +118,6 @@ impl Supervisor {
         pool.as_ref().map_err(Clone::clone)
     }
 
-    pub(crate) fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -144,7 +146,7 @@ impl Supervisor {
             ));
         }
         let Some(names) = &request.servers else { return Ok(None) };
-        let known = self.gate.servers(None);
+        let known = self.gate().servers(None);
         let check = |name: &String| {
             known.iter().find(|server| server.as_str() == name).cloned().ok_or_else(|| {
                 let names: Vec<&str> = known.iter().map(ServerName::as_str).collect();
@@ -183,19 +185,15 @@ impl Supervisor {
             }
         };
         let sandbox = Sandbox { reduced: self.pool(request.language).map(Pool::reduced).unwrap_or_default() };
-        let from = Requester { execution, servers: Arc::new(self.gate.servers(servers.as_deref())) };
-        let ended =
-            execution::run(lease, execution, request.code, from, &self.gate, &limits, cancelled).await;
+        // To its end, whatever is in force by then.
+        let gate = self.gate();
+        let from = Requester { execution, servers: Arc::new(gate.servers(servers.as_deref())) };
+        let ended = execution::run(lease, execution, request.code, from, &gate, &limits, cancelled).await;
         Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox)
     }
 
     async fn lease(&self, language: Language) -> Result<Lease, String> {
         let pool = self.pool(language)?;
         pool.lease().await.map_err(|error: PoolError| format!("no {} worker: {error}", language.as_str()))
-    }
-
-    /// Ends every upstream server. Workers end with the process.
-    pub(crate) async fn close(&self) {
-        self.gate.upstreams().close().await;
     }
 }

@@ -53,35 +53,67 @@ fn starts_at_once() -> usize {
 
 /// All connections, by name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Upstreams(Arc<BTreeMap<ServerName, Connection>>);
+pub(crate) struct Upstreams(Arc<BTreeMap<ServerName, Upstream>>);
+
+#[derive(Clone, Debug)]
+struct Upstream {
+    definition: ServerDefinition,
+    connection: Connection,
+}
 
 impl Upstreams {
     /// Starts to connect to all of them at once. Nobody waits here: a server that fails keeps its own callers waiting
     /// and no one else's.
     pub(crate) fn connect(servers: BTreeMap<ServerName, ServerDefinition>, places: &Places) -> Self {
+        Self::default().succeeded_by(servers, places).0
+    }
+
+    /// Connections to other servers. One that is configured as it was keeps the connection that it has; connections that are
+    /// not needed any more come back too, still open.
+    pub(crate) fn succeeded_by(
+        &self,
+        servers: BTreeMap<ServerName, ServerDefinition>,
+        places: &Places,
+    ) -> (Self, Self) {
         let starts = Arc::new(Semaphore::new(starts_at_once()));
-        let connect = |(name, definition): (ServerName, ServerDefinition)| {
-            let connection = Connection::open(name.clone(), definition, places, starts.clone());
-            (name, connection)
+        let mut left_over = (*self.0).clone();
+        let mut connect = |(name, definition): (ServerName, ServerDefinition)| {
+            let as_it_was =
+                left_over.get(&name).is_some_and(|upstream| upstream.definition.is_like(&definition));
+            let kept = if as_it_was { left_over.remove(&name) } else { None };
+            let upstream = kept.unwrap_or_else(|| Upstream {
+                connection: Connection::open(name.clone(), definition.clone(), places, starts.clone()),
+                definition,
+            });
+            (name, upstream)
         };
-        Self(Arc::new(servers.into_iter().map(connect).collect()))
+        let connected = servers.into_iter().map(&mut connect).collect();
+        (Self(Arc::new(connected)), Self(Arc::new(left_over)))
     }
 
     pub(crate) fn get(&self, name: &ServerName) -> Option<&Connection> {
-        self.0.get(name)
+        self.0.get(name).map(|upstream| &upstream.connection)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&ServerName, &Connection)> {
-        self.0.iter()
+        self.0.iter().map(|(name, upstream)| (name, &upstream.connection))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Waits until each server is connected or has failed, at most for its start timeout.
     pub(crate) async fn settle(&self) {
-        futures_util::future::join_all(self.0.values().map(Connection::offer)).await;
+        futures_util::future::join_all(self.iter().map(|(_, connection)| connection.offer())).await;
     }
 
     /// Ends every server's process, and waits for that.
     pub(crate) async fn close(&self) {
-        futures_util::future::join_all(self.0.values().map(Connection::close)).await;
+        futures_util::future::join_all(self.iter().map(|(_, connection)| connection.close())).await;
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.iter().all(|(_, connection)| connection.is_closed())
     }
 }

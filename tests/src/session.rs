@@ -1,6 +1,7 @@
 //! An AI client: the rmcp library, connected to `lockhouse serve` over standard input and output.
 
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -37,6 +38,7 @@ pub struct Session {
     service: RunningService<RoleClient, Client>,
     child: Child,
     stderr: JoinHandle<String>,
+    said: Arc<Mutex<Vec<u8>>>,
 }
 
 /// A server that has ended.
@@ -65,15 +67,19 @@ impl Session {
         let mut child = command.spawn().expect("the program starts");
         let (stdout, stdin) = (child.stdout.take().expect("stdout"), child.stdin.take().expect("stdin"));
         let mut errors = child.stderr.take().expect("stderr");
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let so_far = said.clone();
         let stderr = tokio::spawn(async move {
-            let mut text = Vec::new();
-            let _ = errors.read_to_end(&mut text).await;
-            String::from_utf8_lossy(&text).into_owned()
+            let mut part = vec![0; 4096];
+            while let Ok(count @ 1..) = errors.read(&mut part).await {
+                so_far.lock().expect("what was said").extend_from_slice(&part[..count]);
+            }
+            text_of(&so_far)
         });
         let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(LINE_BYTES_MAX);
         let connecting = in_time("the handshake", Client.serve_with_lifecycle(transport, lifecycle)).await;
         match connecting {
-            Ok(service) => Self { service, child, stderr },
+            Ok(service) => Self { service, child, stderr, said },
             Err(error) => {
                 drop(child);
                 panic!("no connection: {error}; {}", stderr.await.unwrap_or_default());
@@ -88,6 +94,27 @@ impl Session {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id().expect("a process that has not ended")
+    }
+
+    /// Standard error, as far as it was read.
+    #[must_use]
+    pub fn said(&self) -> String {
+        text_of(&self.said)
+    }
+
+    /// Asks the server to load its configuration again, and waits until it says that it did, or that it did not: what it
+    /// said since.
+    ///
+    /// # Panics
+    /// If it says neither.
+    pub async fn reload(&self) -> String {
+        let before = self.said().len();
+        nix::sys::signal::kill(Pid::from_raw(self.pid() as i32), Signal::SIGHUP).expect("a signal");
+        crate::wait_until("the configuration is loaded", async || {
+            let said = self.said()[before..].to_owned();
+            (said.contains("the configuration ") && said.ends_with('\n')).then_some(said)
+        })
+        .await
     }
 
     /// For calls that the test itself shapes.
@@ -180,6 +207,10 @@ impl Session {
         };
         tokio::time::timeout(ENDS_WITHIN, ending).await.expect("the server ends")
     }
+}
+
+fn text_of(said: &Mutex<Vec<u8>>) -> String {
+    String::from_utf8_lossy(&said.lock().expect("what was said")).into_owned()
 }
 
 async fn call(peer: &Peer<RoleClient>, tool: &str, arguments: Value) -> Result<CallToolResult, ServiceError> {

@@ -90,7 +90,8 @@ async fn definitions_bytes(
     supervisor: &Supervisor,
     server: &ServerName,
 ) -> Result<usize, Box<dyn std::error::Error>> {
-    let connection = supervisor.gate().upstreams().get(server).ok_or("the demo server is missing")?;
+    let gate = supervisor.gate();
+    let connection = gate.upstreams().get(server).ok_or("the demo server is missing")?;
     let catalogue = connection.catalogue().await.map_err(|failure| failure.message)?;
     Ok(catalogue.definitions_bytes)
 }

@@ -1,18 +1,20 @@
 //! `lockhouse serve`
 
+use std::convert::Infallible;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{UNAVAILABLE, USAGE, start};
+use super::{UNAVAILABLE, USAGE, read, start};
 use crate::config::Files;
 use crate::execution::Language;
 use crate::front;
+use crate::supervisor::Supervisor;
 use crate::upstream::NESTED;
 
-/// Serves until the client closes its end, or a signal asks to stop.
+/// Serves until the client closes its end, or a signal asks to stop. SIGHUP loads the configuration again.
 pub(super) async fn serve(files: &Files) -> ExitCode {
     if std::env::var_os(NESTED).is_some() {
         eprintln!(
@@ -29,6 +31,7 @@ pub(super) async fn serve(files: &Files) -> ExitCode {
     let served = tokio::select! {
         served = front::serve_stdio(supervisor.clone(), closing.clone()) => served,
         reason = supervisor.unprotected() => Err(reason),
+        never = reload_on_signal(&supervisor, files) => match never {},
     };
     closing.cancel();
     supervisor.close().await;
@@ -37,6 +40,30 @@ pub(super) async fn serve(files: &Files) -> ExitCode {
         Err(reason) => {
             eprintln!("lockhouse: {reason}");
             ExitCode::from(UNAVAILABLE)
+        }
+    }
+}
+
+/// SIGHUP: what is written now takes effect, or what was in force stays and the reason is told.
+async fn reload_on_signal(supervisor: &Supervisor, files: &Files) -> Infallible {
+    let mut hangup = match signal(SignalKind::hangup()) {
+        Ok(hangup) => hangup,
+        Err(error) => {
+            tracing::warn!("SIGHUP cannot be handled: {error}");
+            return std::future::pending().await;
+        }
+    };
+    loop {
+        if hangup.recv().await.is_none() {
+            return std::future::pending().await;
+        }
+        match read(files) {
+            Ok((settings, policy)) => supervisor.reload(settings, policy),
+            Err(error) => {
+                tracing::error!(
+                    "the configuration was not loaded again, and what was in force stays:\n{error}"
+                );
+            }
         }
     }
 }

@@ -93,11 +93,9 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
         Ok(parsed) => parsed,
         Err(status) => return status,
     };
-    let found = supervisor
-        .gate()
-        .every_tool()
-        .into_iter()
-        .find(|(other, found, _)| **other == server && found.name == tool);
+    let gate = supervisor.gate();
+    let found =
+        gate.every_tool().into_iter().find(|(other, found, _)| **other == server && found.name == tool);
     match found {
         Some((_, found, permitted)) => {
             let mut full = found.full(server.as_str());

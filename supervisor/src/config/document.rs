@@ -31,7 +31,7 @@ pub(super) struct Document {
 }
 
 /// `[limits]`: what one execution may use.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Limits {
     pub(super) timeout_seconds: f64,
@@ -65,7 +65,7 @@ impl Default for Limits {
 }
 
 /// `[pool]`: workers of each language.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Pool {
     pub(super) idle: u32,
@@ -95,7 +95,7 @@ impl Default for Pool {
 }
 
 /// `[python]`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Python {
     pub(super) interpreter: Option<PathBuf>,
@@ -104,21 +104,21 @@ pub(super) struct Python {
 }
 
 /// `[javascript]`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct JavaScript {
     pub(super) worker: Option<PathBuf>,
 }
 
 /// `[audit]`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Audit {
     pub(super) directory: Option<PathBuf>,
 }
 
 /// `[catalogue]`: the tools of servers, as they were last seen.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Catalogue {
     /// How long they stand for a server that is not connected.
@@ -146,6 +146,19 @@ impl Document {
             Diagnostic::new(source, span, format!("{key} is out of range"), format!("use {range}"))
         }));
         if faults.is_empty() { Ok(document) } else { Err(Diagnostics(faults)) }
+    }
+
+    /// The tables that differ and are looked at only when Lockhouse starts.
+    pub(super) fn that_need_a_restart(&self, other: &Self) -> Vec<&'static str> {
+        let differ = [
+            (self.limits != other.limits, "[limits]"),
+            (self.pool != other.pool, "[pool]"),
+            (self.python != other.python, "[python]"),
+            (self.javascript != other.javascript, "[javascript]"),
+            (self.audit != other.audit, "[audit]"),
+            (self.catalogue != other.catalogue, "[catalogue]"),
+        ];
+        differ.into_iter().filter(|(differs, _)| *differs).map(|(_, table)| table).collect()
     }
 
     /// Keys whose value cannot work.

@@ -170,4 +170,9 @@ impl Connection {
         let mut state = self.state.clone();
         while state.changed().await.is_ok() {}
     }
+
+    /// Whether its process is gone for good.
+    pub(super) fn is_closed(&self) -> bool {
+        self.state.has_changed().is_err()
+    }
 }

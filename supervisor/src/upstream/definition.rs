@@ -144,6 +144,12 @@ impl ServerDefinition {
         Self { reach, limits, start: Start::default(), tools: ToolSelection::default(), origin }
     }
 
+    /// Whether both are the same server, wherever they are written down.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let Self { reach, limits, start, tools, origin: _ } = self;
+        (reach, limits, start, tools) == (&other.reach, &other.limits, &other.start, &other.tools)
+    }
+
     /// The values that must not be seen in what the server says, each with the name under which it was configured.
     pub(crate) fn secrets(&self) -> BTreeMap<String, String> {
         match &self.reach {

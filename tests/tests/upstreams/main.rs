@@ -5,6 +5,7 @@ mod catalogue;
 mod faults;
 mod pins;
 mod reconnects;
+mod reload;
 mod scripted;
 mod starts;
 mod turns;

@@ -7,6 +7,7 @@ use nix::unistd::{AccessFlags, access};
 use sha2::{Digest, Sha256};
 use url::Url;
 
+use crate::catalog::hex;
 use crate::upstream::{Reach, ServerCommand, ServerDefinition};
 
 /// Bytes of a program that is compared by its digest.
@@ -159,7 +160,7 @@ fn digest(path: &Path) -> std::io::Result<String> {
             count => digest.update(&buffer[..count]),
         }
     }
-    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&digest.finalize()))
 }
 
 #[cfg(test)]

@@ -1,0 +1,95 @@
+//! A new configuration while we run: it takes the place of the old one whole.
+//!
+//! What is running keeps the policy and the servers with which it began. A server that is configured as it was keeps its
+//! connection; one that is not is closed once nothing that began before is left that could call it.
+
+use std::ops::Deref;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lockhouse_policies::Policy;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::Supervisor;
+use crate::config::Settings;
+use crate::gate::Gate;
+use crate::upstream::Upstreams;
+
+/// What an execution may take to end after its clock has run out.
+const END_MARGIN: Duration = Duration::from_secs(5);
+
+/// Policy and servers, as long as they are in force or something that began under them runs.
+#[derive(Debug)]
+pub(crate) struct InForce {
+    gate: Gate,
+    /// Cancelled when this goes.
+    over: CancellationToken,
+    _guard: DropGuard,
+}
+
+impl InForce {
+    pub(super) fn new(gate: Gate) -> Arc<Self> {
+        let over = CancellationToken::new();
+        Arc::new(Self { gate, over: over.clone(), _guard: over.drop_guard() })
+    }
+}
+
+impl Deref for InForce {
+    type Target = Gate;
+
+    fn deref(&self) -> &Gate {
+        &self.gate
+    }
+}
+
+impl Supervisor {
+    /// What is in force now. Whoever keeps it keeps the servers that it has.
+    pub(crate) fn gate(&self) -> Arc<InForce> {
+        self.in_force.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts another configuration in force.
+    pub(crate) fn reload(&self, settings: Settings, policy: Policy) {
+        for refusal in &settings.refused {
+            tracing::warn!("{refusal}");
+        }
+        let changed = self.settings.that_need_a_restart(&settings);
+        if !changed.is_empty() {
+            let changed = changed.join(", ");
+            tracing::warn!("what has changed in {changed} takes effect when Lockhouse is started again");
+        }
+        let (upstreams, left_over) = self.gate().upstreams().succeeded_by(settings.servers, &settings.places);
+        let before = {
+            let mut in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = InForce::new(in_force.succeeded_by(policy, upstreams));
+            std::mem::replace(&mut *in_force, next)
+        };
+        tracing::info!(
+            "the configuration is in force; {} connections of the one before are closed",
+            left_over.len()
+        );
+        self.retired().push(left_over.clone());
+        let patience = self.settings.limits.wall + self.settings.limits.grace + END_MARGIN;
+        let over = before.over.clone();
+        drop(before);
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(patience, over.cancelled()).await;
+            left_over.close().await;
+        });
+    }
+
+    /// Ends every upstream server. Workers end with the process.
+    pub(crate) async fn close(&self) {
+        let retired = std::mem::take(&mut *self.retired());
+        let in_force = self.gate();
+        futures_util::future::join_all(retired.iter().chain([in_force.upstreams()]).map(Upstreams::close))
+            .await;
+    }
+
+    /// Servers of configurations that were in force before, as far as they are not closed.
+    fn retired(&self) -> MutexGuard<'_, Vec<Upstreams>> {
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        retired.retain(|upstreams| !upstreams.is_closed());
+        retired
+    }
+}
