@@ -11,6 +11,7 @@ mod host;
 mod http;
 mod link;
 mod listing;
+mod lists;
 mod process;
 mod request;
 mod result;

@@ -123,6 +123,7 @@ struct Server {
     cwd: Option<PathBuf>,
     start_timeout_seconds: Option<u32>,
     call_timeout_seconds: Option<u32>,
+    call_timeout_max_seconds: Option<u32>,
 }
 
 impl Document {
@@ -189,6 +190,8 @@ impl Document {
             let mut limits = self.server_limits();
             limits.start_timeout = seconds(server.start_timeout_seconds).unwrap_or(limits.start_timeout);
             limits.call_timeout = seconds(server.call_timeout_seconds).unwrap_or(limits.call_timeout);
+            limits.call_timeout_max =
+                seconds(server.call_timeout_max_seconds).unwrap_or(limits.call_timeout_max);
             ServerDefinition::new(Reach::Stdio(command), limits, origin.to_owned())
         };
         let entry = |(name, server): (&Spanned<String>, &Server)| {
