@@ -1,10 +1,12 @@
 //! The one place where a call becomes a permitted one.
+//!
+//! Reading a resource, getting a prompt and listing either are calls like that of a tool.
 
 use std::fmt;
 
-use lockhouse_protocol::{ServerName, ToolName};
+use lockhouse_protocol::ServerName;
 
-use crate::list::Rule;
+use crate::item::Item;
 use crate::pattern::Pattern;
 use crate::policy::{Policy, Verdict};
 use crate::printable::printable;
@@ -20,7 +22,7 @@ pub enum Decision {
     Deny(Denial),
 }
 
-/// Proof that a policy allows one call of one tool. [`Policy::decide`] alone makes it, and it cannot be copied; who
+/// Proof that a policy allows one call: of one tool, or to read one resource, get one prompt or list either. [`Policy::decide`] alone makes it, and it cannot be copied; who
 /// sends a call takes it by value, so that each call that goes out has had its own decision.
 ///
 /// ```compile_fail
@@ -29,14 +31,14 @@ pub enum Decision {
 /// }
 /// ```
 /// ```compile_fail
-/// fn forged(call: lockhouse_policies::PermittedCall, tool: lockhouse_protocol::ToolName) {
-///     let _ = lockhouse_policies::PermittedCall { tool, ..call };
+/// fn forged(call: lockhouse_policies::PermittedCall, item: lockhouse_policies::Item) {
+///     let _ = lockhouse_policies::PermittedCall { item, ..call };
 /// }
 /// ```
 #[derive(Debug)]
 pub struct PermittedCall {
     server: ServerName,
-    tool: ToolName,
+    item: Item,
     rule: Place,
 }
 
@@ -47,13 +49,13 @@ impl PermittedCall {
         &self.server
     }
 
-    /// The tool that may be called.
+    /// What it may be asked for.
     #[must_use]
-    pub fn tool(&self) -> &ToolName {
-        &self.tool
+    pub fn item(&self) -> &Item {
+        &self.item
     }
 
-    /// The line of the pattern that allows it.
+    /// The line of the pattern, or for a listing of the list, that allows it.
     #[must_use]
     pub fn rule(&self) -> &Place {
         &self.rule
@@ -65,8 +67,8 @@ impl PermittedCall {
 pub struct Denial {
     /// The server of the call.
     pub server: ServerName,
-    /// The tool of the call.
-    pub tool: ToolName,
+    /// What was asked for.
+    pub item: Item,
     /// What is against it.
     pub reason: DenialReason,
     /// The line that decides it, when there is one.
@@ -80,9 +82,9 @@ pub struct Denial {
 pub enum DenialReason {
     /// The server's `deny` list has it.
     InDeny(Pattern),
-    /// The server's `allow` list does not have it.
+    /// The list that could permit it does not have it: `allow`, or `resources` or `prompts`.
     NotInAllow,
-    /// The server's table has no `allow` list.
+    /// The server's table has no such list.
     NoAllowList,
     /// The policy has no table for the server.
     NoServerTable {
@@ -94,45 +96,50 @@ pub enum DenialReason {
 }
 
 impl Policy {
-    /// Decides one call. `deny` beats `allow`, and whatever is not listed is denied.
-    pub fn decide(&self, server: &ServerName, tool: &ToolName) -> Decision {
-        match self.judge(server, tool) {
-            Ok(rule) => {
-                let rule = self.place(rule.line);
-                Decision::Allow(PermittedCall { server: server.clone(), tool: tool.clone(), rule })
+    /// Decides one call. `deny` beats every list, and whatever is not listed is denied.
+    pub fn decide(&self, server: &ServerName, item: impl Into<Item>) -> Decision {
+        let item = item.into();
+        match self.judge(server, &item) {
+            Ok((line, _)) => {
+                Decision::Allow(PermittedCall { server: server.clone(), item, rule: self.place(line) })
             }
             Err(denial) => Decision::Deny(*denial),
         }
     }
 
-    /// The rule that allows a tool, or what is against it.
-    pub(crate) fn judge(&self, server: &ServerName, tool: &ToolName) -> Result<&Rule, Box<Denial>> {
-        let verdict = self.verdict(server, tool);
+    /// The line that allows it and its pattern, or what is against it.
+    pub(crate) fn judge(
+        &self,
+        server: &ServerName,
+        item: &Item,
+    ) -> Result<(usize, Option<&Pattern>), Box<Denial>> {
+        let verdict = self.verdict(server, item);
         let place = verdict.line().map(|line| self.place(line));
         let reason = match verdict {
-            Verdict::Allowed(rule) => return Ok(rule),
+            Verdict::Allowed { line, rule } => return Ok((line, rule.map(|rule| &rule.pattern))),
             Verdict::InDeny(rule) => DenialReason::InDeny(rule.pattern.clone()),
             Verdict::NotInAllow(_) => DenialReason::NotInAllow,
             Verdict::NoAllowList(_) => DenialReason::NoAllowList,
             Verdict::NoServerTable(source) => DenialReason::NoServerTable { path: source.path.clone() },
             Verdict::NoPolicy => DenialReason::NoPolicy,
         };
-        let hint = reason.hint(server, tool);
-        Err(Box::new(Denial { server: server.clone(), tool: tool.clone(), reason, place, hint }))
+        let hint = reason.hint(server, item);
+        Err(Box::new(Denial { server: server.clone(), item: item.clone(), reason, place, hint }))
     }
 }
 
 impl DenialReason {
-    fn hint(&self, server: &ServerName, tool: &ToolName) -> String {
+    fn hint(&self, server: &ServerName, item: &Item) -> String {
+        let list = item.list();
         match self {
             Self::InDeny(pattern) => {
-                format!("`deny` is absolute: to allow {tool}, a person must remove or narrow \"{pattern}\"")
+                format!("`deny` is absolute: to allow {item}, a person must remove or narrow \"{pattern}\"")
             }
-            Self::NotInAllow => format!("to allow it, a person adds \"{tool}\" to this list"),
-            Self::NoAllowList => format!("to allow it, a person adds allow = [\"{tool}\"] to this table"),
+            Self::NotInAllow => format!("to allow it, a person adds \"{item}\" to this list"),
+            Self::NoAllowList => format!("to allow it, a person adds {list} = [\"{item}\"] to this table"),
             Self::NoServerTable { .. } => {
                 format!(
-                    "to allow it, a person adds [servers.{server}] with allow = [\"{tool}\"] to the policy"
+                    "to allow it, a person adds [servers.{server}] with {list} = [\"{item}\"] to the policy"
                 )
             }
             Self::NoPolicy => {
@@ -142,11 +149,12 @@ impl DenialReason {
     }
 
     /// The reason as the end of a sentence.
-    pub(crate) fn describe(&self, server: &ServerName) -> String {
+    pub(crate) fn describe(&self, server: &ServerName, item: &Item) -> String {
+        let list = item.list();
         match self {
             Self::InDeny(pattern) => format!("it matches \"{pattern}\" in deny"),
-            Self::NotInAllow => format!("it is not in the allow list of [servers.{server}]"),
-            Self::NoAllowList => format!("[servers.{server}] has no allow list"),
+            Self::NotInAllow => format!("it is not in the {list} list of [servers.{server}]"),
+            Self::NoAllowList => format!("[servers.{server}] has no {list} list"),
             Self::NoServerTable { path } => {
                 format!("there is no [servers.{server}] table in {}", printable(path))
             }
@@ -157,8 +165,8 @@ impl DenialReason {
 
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (server, tool) = (&self.server, &self.tool);
-        write!(f, "the policy does not allow {server}/{tool}: {}", self.reason.describe(server))?;
+        let (what, why) = (self.item.of(&self.server), self.reason.describe(&self.server, &self.item));
+        write!(f, "the policy does not allow {what}: {why}")?;
         self.place.as_ref().map_or(Ok(()), |place| write!(f, " ({place})"))
     }
 }

@@ -8,12 +8,14 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Findings};
 use crate::list::{ListReader, kind_of};
+use crate::pattern::Subject;
 use crate::policy::{OnChange, ServerRules, TEXT_BYTES_MAX};
 use crate::printable::printable;
 use crate::source::{Lines, Source};
 
 const DOCUMENT_KEYS: &str = "a policy has the keys `version` and `servers`";
-const SERVER_KEYS: &str = "a server's table has the keys `allow`, `deny` and `on_change`";
+const SERVER_KEYS: &str =
+    "a server's table has the keys `allow`, `deny`, `resources`, `prompts` and `on_change`";
 
 pub(crate) fn read(source: &Source) -> Result<BTreeMap<ServerName, ServerRules>, Diagnostics> {
     if source.text.len() > TEXT_BYTES_MAX {
@@ -34,7 +36,7 @@ pub(crate) fn read(source: &Source) -> Result<BTreeMap<ServerName, ServerRules>,
             "servers" => servers = read_servers(&mut reader, key, value),
             unknown => {
                 let help = match unknown {
-                    "allow" | "deny" => {
+                    "allow" | "deny" | "resources" | "prompts" => {
                         format!("put it into the table of a server: [servers.NAME], then {unknown} = [...]")
                     }
                     _ => DOCUMENT_KEYS.to_owned(),
@@ -140,8 +142,7 @@ fn read_server(
     name: &Spanned<DeString<'_>>,
     value: &Spanned<DeValue<'_>>,
 ) -> ServerRules {
-    let line = reader.lines.line_at(name.span().start);
-    let mut rules = ServerRules { line, allow: None, deny: None, on_change: OnChange::default() };
+    let mut rules = ServerRules::at(reader.lines.line_at(name.span().start));
     let Some(table) = value.get_ref().as_table() else {
         let title = format!("`servers.{}` must be a table, not {}", name.get_ref(), kind_of(value));
         let help = format!("write [servers.{}] and below it allow = [\"...\"]", name.get_ref());
@@ -150,14 +151,21 @@ fn read_server(
     };
     for (key, value) in table {
         match key.get_ref().as_ref() {
-            "allow" => rules.allow = Some(reader.read(key, value)),
-            "deny" => rules.deny = Some(reader.read(key, value)),
+            "allow" => rules.allow = Some(reader.read(Subject::Tools, key, value)),
+            "resources" => rules.resources = Some(reader.read(Subject::Resources, key, value)),
+            "prompts" => rules.prompts = Some(reader.read(Subject::Prompts, key, value)),
+            "deny" => rules.deny = Some(reader.read(Subject::Anything, key, value)),
             "on_change" => rules.on_change = read_on_change(reader, value),
             unknown => refuse_server_key(reader, key, unknown),
         }
     }
-    if let (Some(allow), Some(deny)) = (&rules.allow, &rules.deny) {
-        reader.refuse_dead_entries(allow, deny);
+    if let Some(deny) = &rules.deny {
+        let lists = [("allow", &rules.allow), ("resources", &rules.resources), ("prompts", &rules.prompts)];
+        for (name, list) in lists {
+            if let Some(list) = list {
+                reader.refuse_dead_entries(name, list, deny);
+            }
+        }
     }
     rules
 }

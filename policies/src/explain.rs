@@ -2,6 +2,7 @@
 
 use lockhouse_protocol::{ServerName, ToolName};
 
+use crate::item::Item;
 use crate::policy::Policy;
 use crate::printable::{clipped, printable};
 
@@ -12,13 +13,15 @@ const QUOTE_CHARS_MAX: usize = 160;
 /// with a newline.
 #[must_use]
 pub fn explain(policy: &Policy, server: &ServerName, tool: &ToolName) -> String {
-    match policy.judge(server, tool) {
-        Ok(rule) => {
-            let found = format!("it matches \"{}\" in allow", rule.pattern);
-            format!("{server}.{tool} is allowed: {found}{}", at(policy, Some(rule.line)))
+    let item = Item::from(tool);
+    match policy.judge(server, &item) {
+        Ok((line, pattern)) => {
+            let pattern = pattern.map(ToString::to_string).unwrap_or_default();
+            let found = format!("it matches \"{pattern}\" in allow");
+            format!("{server}.{tool} is allowed: {found}{}", at(policy, Some(line)))
         }
         Err(denial) => {
-            let found = denial.reason.describe(server);
+            let found = denial.reason.describe(server, &item);
             let at = at(policy, denial.place.map(|place| place.line));
             format!("{server}.{tool} is denied: {found}{at}hint: {}\n", denial.hint)
         }

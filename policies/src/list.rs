@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use lockhouse_protocol::ToolName;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
 use crate::diagnostic::Findings;
-use crate::pattern::Pattern;
+use crate::item::Item;
+use crate::pattern::{Pattern, Subject};
 use crate::policy::PATTERNS_MAX;
 use crate::source::Lines;
 
@@ -29,9 +29,19 @@ pub(crate) struct Rule {
 }
 
 impl List {
-    /// The first pattern that means the tool.
-    pub(crate) fn first_match(&self, tool: &ToolName) -> Option<&Rule> {
-        self.rules.iter().find(|rule| rule.pattern.matches(tool))
+    /// The first pattern that denies it.
+    pub(crate) fn first_denial(&self, item: &Item) -> Option<&Rule> {
+        self.find(|pattern| pattern.denies(item))
+    }
+
+    /// The first pattern that permits it.
+    pub(crate) fn first_permit(&self, item: &Item) -> Option<&Rule> {
+        self.find(|pattern| pattern.permits(item))
+    }
+
+    /// The first pattern that is so.
+    pub(crate) fn find(&self, is_so: impl Fn(&Pattern) -> bool) -> Option<&Rule> {
+        self.rules.iter().find(|rule| is_so(&rule.pattern))
     }
 }
 
@@ -45,12 +55,22 @@ pub(crate) struct ListReader<'f, 's> {
 
 impl ListReader<'_, '_> {
     /// Reads the list below a key; whatever is wrong in it goes to the findings, and the rest is read all the same.
-    pub(crate) fn read(&mut self, key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>) -> List {
+    pub(crate) fn read(
+        &mut self,
+        subject: Subject,
+        key: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+    ) -> List {
         let mut list = List { line: self.lines.line_at(key.span().start), rules: Vec::new() };
         let name = key.get_ref();
         let Some(entries) = value.get_ref().as_array() else {
             let title = format!("`{name}` must be a list of patterns, not {}", kind_of(value));
-            let help = format!(r#"write it in brackets: {name} = ["list_*", "get_file"]"#);
+            let example = match subject {
+                Subject::Tools | Subject::Anything => r#""list_*", "get_file""#,
+                Subject::Resources => r#""file:///docs/*""#,
+                Subject::Prompts => r#""review_*""#,
+            };
+            let help = format!("write it in brackets: {name} = [{example}]");
             self.findings.add(value.span(), title, "expected a list", help);
             return list;
         };
@@ -66,7 +86,7 @@ impl ListReader<'_, '_> {
                 }
                 return list;
             }
-            let Some(rule) = self.rule(entry) else { continue };
+            let Some(rule) = self.rule(subject, entry) else { continue };
             match first_lines.get(&rule.pattern) {
                 Some(first) => {
                     let title = format!("\"{}\" stands twice in `{name}`", rule.pattern);
@@ -82,7 +102,7 @@ impl ListReader<'_, '_> {
         list
     }
 
-    fn rule(&mut self, entry: &Spanned<DeValue<'_>>) -> Option<Rule> {
+    fn rule(&mut self, subject: Subject, entry: &Spanned<DeValue<'_>>) -> Option<Rule> {
         let span = entry.span();
         let Some(text) = entry.get_ref().as_str() else {
             let title = format!("a pattern must be a string, not {}", kind_of(entry));
@@ -94,7 +114,7 @@ impl ListReader<'_, '_> {
             );
             return None;
         };
-        match Pattern::parse(text) {
+        match Pattern::parse(subject, text) {
             Ok(pattern) => Some(Rule { pattern, line: self.lines.line_at(span.start), span }),
             Err(invalid) => {
                 self.findings.add(span, invalid.to_string(), "not a pattern", invalid.help());
@@ -103,13 +123,13 @@ impl ListReader<'_, '_> {
         }
     }
 
-    /// Finds what `allow` has in vain. A reader would take such an entry for a permission, and it is none.
-    pub(crate) fn refuse_dead_entries(&mut self, allow: &List, deny: &List) {
-        for rule in &allow.rules {
+    /// Finds what a list permits in vain. A reader would take such an entry for a permission, and it is none.
+    pub(crate) fn refuse_dead_entries(&mut self, name: &str, list: &List, deny: &List) {
+        for rule in &list.rules {
             let Some(stronger) = deny.rules.iter().find(|denied| denied.pattern.covers(&rule.pattern)) else {
                 continue;
             };
-            let title = format!("\"{}\" in `allow` can never allow anything", rule.pattern);
+            let title = format!("\"{}\" in `{name}` can never allow anything", rule.pattern);
             let help = format!(
                 "line {} has \"{}\" in `deny`, which no list overrides: remove this entry, or narrow that one",
                 stronger.line, stronger.pattern

@@ -1,4 +1,4 @@
-//! A policy that has been checked, and what it says about a tool.
+//! A policy that has been checked, and what it says about a tool, a resource or a prompt.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,7 @@ use lockhouse_protocol::{ServerName, ToolName};
 
 use crate::diagnostic::Diagnostics;
 use crate::document;
+use crate::item::{Item, Listing};
 use crate::list::{List, Rule};
 use crate::source::{Place, Source};
 
@@ -28,7 +29,11 @@ pub struct Policy {
 pub(crate) struct ServerRules {
     /// The line of the server's name.
     pub(crate) line: usize,
+    /// Of tools.
     pub(crate) allow: Option<List>,
+    pub(crate) resources: Option<List>,
+    pub(crate) prompts: Option<List>,
+    /// Of all of them.
     pub(crate) deny: Option<List>,
     pub(crate) on_change: OnChange,
 }
@@ -56,9 +61,25 @@ impl OnChange {
     }
 }
 
-/// What a policy says about one tool, and by which line.
+impl ServerRules {
+    pub(crate) fn at(line: usize) -> Self {
+        Self { line, allow: None, resources: None, prompts: None, deny: None, on_change: OnChange::default() }
+    }
+
+    /// The list that can permit it.
+    fn permitting(&self, item: &Item) -> Option<&List> {
+        let list = match item {
+            Item::Tool(_) => &self.allow,
+            Item::Resource(_) | Item::List(Listing::Resources) => &self.resources,
+            Item::Prompt(_) | Item::List(Listing::Prompts) => &self.prompts,
+        };
+        list.as_ref()
+    }
+}
+
+/// What a policy says about one item, and by which line.
 pub(crate) enum Verdict<'p> {
-    Allowed(&'p Rule),
+    Allowed { line: usize, rule: Option<&'p Rule> },
     InDeny(&'p Rule),
     NotInAllow(&'p List),
     NoAllowList(&'p ServerRules),
@@ -86,7 +107,24 @@ impl Policy {
     /// Whether a call of the tool would be allowed. For listing only: it makes no [`PermittedCall`](crate::PermittedCall).
     #[must_use]
     pub fn permits(&self, server: &ServerName, tool: &ToolName) -> bool {
-        matches!(self.verdict(server, tool), Verdict::Allowed(_))
+        self.permits_item(server, &tool.into())
+    }
+
+    /// The same of anything.
+    #[must_use]
+    pub fn permits_item(&self, server: &ServerName, item: &Item) -> bool {
+        matches!(self.verdict(server, item), Verdict::Allowed { .. })
+    }
+
+    /// Whether anything that begins so may be permitted to be read: what a resource's template with this beginning is
+    /// listed for.
+    #[must_use]
+    pub fn permits_some_of(&self, server: &ServerName, beginning: &str) -> bool {
+        let Some(rules) = self.servers.get(server) else { return false };
+        let denied = rules.deny.as_ref().and_then(|deny| deny.find(|pattern| pattern.has_all_of(beginning)));
+        let listed =
+            rules.resources.as_ref().and_then(|list| list.find(|pattern| pattern.has_any_of(beginning)));
+        denied.is_none() && listed.is_some()
     }
 
     /// The servers that have a table, in the order of their names.
@@ -100,15 +138,26 @@ impl Policy {
         self.servers.get(server).map(|rules| rules.on_change).unwrap_or_default()
     }
 
-    pub(crate) fn verdict(&self, server: &ServerName, tool: &ToolName) -> Verdict<'_> {
+    pub(crate) fn verdict(&self, server: &ServerName, item: &Item) -> Verdict<'_> {
         let Some(source) = &self.source else { return Verdict::NoPolicy };
         let Some(rules) = self.servers.get(server) else { return Verdict::NoServerTable(source) };
+        let list = rules.permitting(item);
+        // What is listed is shown entry by entry, as each of them is permitted.
+        if let Item::List(_) = item {
+            return list.map_or(Verdict::NoAllowList(rules), |list| Verdict::Allowed {
+                line: list.line,
+                rule: None,
+            });
+        }
         // Deny comes first: it is absolute.
-        if let Some(rule) = rules.deny.as_ref().and_then(|deny| deny.first_match(tool)) {
+        if let Some(rule) = rules.deny.as_ref().and_then(|deny| deny.first_denial(item)) {
             return Verdict::InDeny(rule);
         }
-        let Some(allow) = &rules.allow else { return Verdict::NoAllowList(rules) };
-        allow.first_match(tool).map_or(Verdict::NotInAllow(allow), Verdict::Allowed)
+        let Some(list) = list else { return Verdict::NoAllowList(rules) };
+        match list.first_permit(item) {
+            Some(rule) => Verdict::Allowed { line: rule.line, rule: Some(rule) },
+            None => Verdict::NotInAllow(list),
+        }
     }
 
     pub(crate) fn place(&self, line: usize) -> Place {
@@ -126,7 +175,8 @@ impl Verdict<'_> {
     /// The line that the verdict rests on.
     pub(crate) fn line(&self) -> Option<usize> {
         match self {
-            Self::Allowed(rule) | Self::InDeny(rule) => Some(rule.line),
+            Self::Allowed { line, .. } => Some(*line),
+            Self::InDeny(rule) => Some(rule.line),
             Self::NotInAllow(allow) => Some(allow.line),
             Self::NoAllowList(rules) => Some(rules.line),
             Self::NoServerTable(_) | Self::NoPolicy => None,

@@ -21,6 +21,8 @@ const HEADER: &str = "\
 #
 # To allow one of the other tools, delete the `#` before its name. A pattern may end in `*`, such as \"list_*\".
 # What must never be called goes into a list of its own: deny = [\"delete_*\"]. No other list overrides it.
+# A server's resources and prompts have lists of their own as well, and are denied unless these have them:
+# resources = [\"file:///docs/*\"] and prompts = [\"review_*\"], beside `allow`.
 # `lockhouse policy explain SERVER.TOOL` says which line decides about a tool.
 
 version = 1

@@ -1,8 +1,8 @@
 //! What a policy decides, and how it says so.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use lockhouse_policies::{Decision, DenialReason, Policy, Source, explain};
-use lockhouse_protocol::{ServerName, ToolName};
+use lockhouse_policies::{Decision, DenialReason, Item, Listing, Policy, Source, explain};
+use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 
 const TEXT: &str = r#"version = 1
 
@@ -35,7 +35,7 @@ fn decide(policy: &Policy, call: &str) -> Result<String, String> {
     let (server, tool) = names(call);
     let decided = match policy.decide(&server, &tool) {
         Decision::Allow(call) => {
-            assert_eq!((call.server(), call.tool()), (&server, &tool));
+            assert_eq!((call.server(), call.item()), (&server, &Item::from(&tool)));
             Ok(call.rule().to_string())
         }
         Decision::Deny(denial) => Err(denial.to_string()),
@@ -73,6 +73,116 @@ fn a_call_is_denied_with_the_reason_and_its_line() {
     ] {
         assert_eq!(decide(&policy(), call), Err(format!("the policy does not allow {call}: {why}")));
     }
+}
+
+const BESIDES_TOOLS: &str = r#"version = 1
+
+[servers.docs]
+resources = ["file:///docs/*", "note://one"]
+prompts = ["review_*", "Say hello"]
+deny = ["review_secret*", "file:///docs/private/*", "del*"]
+
+[servers.open]
+resources = ["*"]
+prompts = ["*"]
+deny = ["del*"]
+
+[servers.tools]
+allow = ["*"]
+"#;
+
+#[test]
+fn resources_and_prompts_have_lists_of_their_own() {
+    let source = Source { path: "policy.toml".to_owned(), text: BESIDES_TOOLS.to_owned() };
+    let policy = Policy::parse(source).unwrap();
+    let uri = |uri: &str| Item::Resource(ResourceUri::new(uri).unwrap());
+    let prompt = |name: &str| Item::Prompt(PromptName::new(name).unwrap());
+    let rows: [(&str, Item, Result<&str, &str>); 20] = [
+        ("docs", uri("file:///docs/a.md"), Ok("policy.toml:4")),
+        ("docs", uri("note://one"), Ok("policy.toml:4")),
+        (
+            "docs",
+            uri("note://one/more"),
+            Err("it is not in the resources list of [servers.docs] (policy.toml:4)"),
+        ),
+        (
+            "docs",
+            uri("file:///docs/private/x"),
+            Err(r#"it matches "file:///docs/private/*" in deny (policy.toml:6)"#),
+        ),
+        (
+            "docs",
+            uri("file:///docs/../etc"),
+            Err("it is not in the resources list of [servers.docs] (policy.toml:4)"),
+        ),
+        (
+            "docs",
+            uri("file:///docs/%2E%2e/etc"),
+            Err("it is not in the resources list of [servers.docs] (policy.toml:4)"),
+        ),
+        ("docs", prompt("review_code"), Ok("policy.toml:5")),
+        ("docs", prompt("Say hello"), Ok("policy.toml:5")),
+        ("docs", prompt("review_secrets"), Err(r#"it matches "review_secret*" in deny (policy.toml:6)"#)),
+        ("docs", prompt("say hello"), Err("it is not in the prompts list of [servers.docs] (policy.toml:5)")),
+        ("docs", Item::List(Listing::Resources), Ok("policy.toml:4")),
+        ("docs", Item::List(Listing::Prompts), Ok("policy.toml:5")),
+        ("open", uri("x:y"), Ok("policy.toml:9")),
+        ("open", uri("delta:y"), Err(r#"it matches "del*" in deny (policy.toml:11)"#)),
+        ("open", prompt("delete"), Err(r#"it matches "del*" in deny (policy.toml:11)"#)),
+        (
+            "open",
+            Item::Tool(ToolName::new("x").unwrap()),
+            Err("[servers.open] has no allow list (policy.toml:8)"),
+        ),
+        ("tools", uri("x:y"), Err("[servers.tools] has no resources list (policy.toml:13)")),
+        ("tools", prompt("x"), Err("[servers.tools] has no prompts list (policy.toml:13)")),
+        (
+            "tools",
+            Item::List(Listing::Resources),
+            Err("[servers.tools] has no resources list (policy.toml:13)"),
+        ),
+        ("other", uri("x:y"), Err("there is no [servers.other] table in policy.toml")),
+    ];
+    for (server, item, expected) in rows {
+        let server = ServerName::new(server).unwrap();
+        let permits = policy.permits_item(&server, &item);
+        match (policy.decide(&server, item.clone()), expected) {
+            (Decision::Allow(call), Ok(place)) => {
+                assert_eq!((call.item(), call.rule().to_string().as_str()), (&item, place));
+                assert!(permits);
+            }
+            (Decision::Deny(denial), Err(why)) => {
+                let told = denial.to_string();
+                assert!(told.ends_with(&format!(": {why}")), "{told}");
+                assert!(!permits);
+            }
+            (decision, _) => panic!("{decision:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_denied_resource_is_named_and_cut() {
+    let server = ServerName::new("s").unwrap();
+    let uri = ResourceUri::new(format!("file:///\u{202e}{}", "x".repeat(5_000))).unwrap();
+    let Decision::Deny(denial) = Policy::empty().decide(&server, Item::Resource(uri)) else {
+        panic!("allowed")
+    };
+    let told = denial.to_string();
+    assert!(told.starts_with("the policy does not allow the resource file:///\u{fffd}xxx"), "{told}");
+    assert!(told.ends_with("x… of s: there is no policy") && told.len() < 400, "{told}");
+}
+
+#[test]
+fn a_template_is_listed_if_some_of_what_it_makes_is_permitted() {
+    let source = Source { path: "policy.toml".to_owned(), text: BESIDES_TOOLS.to_owned() };
+    let policy = Policy::parse(source).unwrap();
+    let permits =
+        |server: &str, beginning: &str| policy.permits_some_of(&ServerName::new(server).unwrap(), beginning);
+    assert!(permits("docs", "file:///docs/") && permits("docs", "file:///") && permits("docs", "note://"));
+    assert!(permits("docs", "file:///docs/public/"));
+    assert!(!permits("docs", "file:///docs/private/x") && !permits("docs", "other:"));
+    assert!(permits("open", "x:") && !permits("open", "delta:") && !permits("tools", "x:"));
 }
 
 #[test]

@@ -43,6 +43,8 @@ rendered! {
     a_bad_server_name: "version = 1\n[servers.\"git hub\"]\nallow = [\"x\"]\n";
     listed_twice: "version = 1\n[servers.a]\nallow = [\n  \"x\",\n  \"y\",\n  'x',\n]\n";
     never_allowed: "version = 1\n[servers.a]\nallow = [\"delete_x\", \"delete_y*\", \"d*\"]\ndeny = [\"delete_*\"]\n";
+    bad_patterns_of_resources_and_prompts: "version = 1\n[servers.a]\nresources = [\"file:///*/x\", \"file:///x\\u0007\", \"\"]\nprompts = \"review_*\"\ndeny = [\"file:///é*\", \"löschen\"]\n";
+    resources_never_allowed: "version = 1\n[servers.a]\nresources = [\"file:///docs/*\"]\nprompts = [\"review_*\"]\ndeny = [\"file:*\", \"review_*\"]\n";
     too_long: &"#".repeat(TEXT_BYTES_MAX + 1);
     control_characters: "version = 1\n[servers.a]\nallow = [\"\u{9b}31m\u{202e}\\u001b]0;x\\u0007\"]\n\"\\u001b[2J\" = 1\n";
 }

@@ -2,8 +2,8 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use lockhouse_policies::{
-    Decision, Diagnostic, PATTERNS_MAX, Pattern, Policy, ServerOffer, Source, TEXT_BYTES_MAX, ToolOffer,
-    render_template,
+    Decision, Diagnostic, Item, PATTERNS_MAX, Pattern, Policy, ServerOffer, Source, Subject, TEXT_BYTES_MAX,
+    ToolOffer, render_template,
 };
 use lockhouse_protocol::{ServerName, ToolName};
 use proptest::collection::{btree_set, vec};
@@ -46,15 +46,16 @@ proptest! {
 
     #[test]
     fn a_trailing_star_means_starts_with(prefix in "[a-c_./-]{0,3}", name in "[a-c_./-]{1,5}") {
-        let pattern = Pattern::parse(&format!("{prefix}*")).unwrap();
-        prop_assert_eq!(pattern.matches(&tool(name.clone())), name.starts_with(&prefix));
+        let pattern = Pattern::parse(Subject::Tools, &format!("{prefix}*")).unwrap();
+        prop_assert_eq!(pattern.permits(&Item::Tool(tool(name.clone()))), name.starts_with(&prefix));
     }
 
     #[test]
     fn what_covers_a_pattern_matches_all_it_matches(wide in "[ab]{0,2}\\*?", narrow in "[ab]{0,3}\\*?", name in "[ab]{1,4}") {
-        let (Ok(wide), Ok(narrow)) = (Pattern::parse(&wide), Pattern::parse(&narrow)) else { return Ok(()) };
-        if wide.covers(&narrow) && narrow.matches(&tool(name.clone())) {
-            prop_assert!(wide.matches(&tool(name)));
+        let (Ok(wide), Ok(narrow)) = (Pattern::parse(Subject::Tools, &wide), Pattern::parse(Subject::Tools, &narrow)) else { return Ok(()) };
+        let name = Item::Tool(tool(name));
+        if wide.covers(&narrow) && narrow.permits(&name) {
+            prop_assert!(wide.permits(&name));
         }
     }
 

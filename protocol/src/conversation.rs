@@ -164,9 +164,10 @@ impl Conversation {
         if self.under_way.len() >= self.limits.parallel_calls as usize {
             return Err(Violation::TooManyUnderWay(self.limits.parallel_calls));
         }
-        let (count, max, limit) = match request {
-            Request::Call { .. } => (&mut self.calls, self.limits.calls, ExceededLimit::Calls),
-            _ => (&mut self.lookups, LOOKUPS_MAX, ExceededLimit::Lookups),
+        let (count, max, limit) = if request.goes_upstream() {
+            (&mut self.calls, self.limits.calls, ExceededLimit::Calls)
+        } else {
+            (&mut self.lookups, LOOKUPS_MAX, ExceededLimit::Lookups)
         };
         *count += 1;
         if *count > max {

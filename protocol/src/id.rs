@@ -7,6 +7,12 @@ use serde::{Deserialize, Serialize};
 /// The longest server or tool name, in bytes. MCP recommends that tool names have at most 128 characters.
 pub const NAME_BYTES_MAX: usize = 128;
 
+/// The longest resource URI, in bytes.
+pub const URI_BYTES_MAX: usize = 8 * 1024;
+
+/// The longest prompt name, in bytes. MCP does not say what characters such names have.
+pub const PROMPT_BYTES_MAX: usize = 256;
+
 /// One run of submitted code; 128 bits, of which the supervisor makes a UUID of version 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ExecutionId(pub u128);
@@ -92,9 +98,85 @@ name_type!(
     ToolName, "tool", "_-./", "A-Z a-z 0-9 _ - . /"
 );
 
+/// Why a resource URI or a prompt name was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} is not valid: use 1 to {bytes_max} bytes without control characters")]
+pub struct InvalidText {
+    what: &'static str,
+    bytes_max: usize,
+}
+
+macro_rules! text_type {
+    ($(#[$doc:meta])* $type:ident, $what:literal, $bytes_max:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $type(String);
+
+        impl $type {
+            /// Checks a text.
+            ///
+            /// # Errors
+            /// [`InvalidText`] when it is empty, too long or has a control character.
+            pub fn new(text: impl Into<String>) -> Result<Self, InvalidText> {
+                let text = text.into();
+                if text.is_empty() || text.len() > $bytes_max || text.chars().any(char::is_control) {
+                    return Err(InvalidText { what: $what, bytes_max: $bytes_max });
+                }
+                Ok(Self(text))
+            }
+
+            /// The text itself.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $type {
+            type Error = InvalidText;
+            fn try_from(text: String) -> Result<Self, InvalidText> {
+                Self::new(text)
+            }
+        }
+
+        impl From<$type> for String {
+            fn from(text: $type) -> String {
+                text.0
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+text_type!(
+    /// A resource, as its upstream server names it.
+    ResourceUri, "a resource URI", URI_BYTES_MAX
+);
+text_type!(
+    /// A prompt, as its upstream server names it.
+    PromptName, "a prompt name", PROMPT_BYTES_MAX
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_without_bounds_or_with_control_characters_are_refused() {
+        for bad in ["", "a\n", "\u{1b}[2J", &"x".repeat(URI_BYTES_MAX + 1)] {
+            assert!(ResourceUri::new(bad).is_err(), "{bad:?}");
+            assert!(PromptName::new(bad).is_err(), "{bad:?}");
+        }
+        assert!(ResourceUri::new("file:///a b/é?x#y").is_ok());
+        assert!(PromptName::new("Review: this").is_ok());
+        assert!(PromptName::new("x".repeat(PROMPT_BYTES_MAX + 1)).is_err());
+    }
 
     #[test]
     fn an_execution_id_reads_as_a_uuid() {

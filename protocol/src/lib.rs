@@ -22,7 +22,7 @@ pub mod zygote;
 pub use conversation::{Action, Conversation, ExceededLimit, LOOKUPS_MAX, Violation};
 pub use finding::{Finding, Protection, Verdict};
 pub use frame::{FrameDecoder, FrameError};
-pub use id::{CallId, ExecutionId, InvalidName, ServerName, ToolName};
+pub use id::{CallId, ExecutionId, InvalidName, InvalidText, PromptName, ResourceUri, ServerName, ToolName};
 pub use profile::{ConversationLimits, SandboxProfile};
 pub use worker::{
     CodeError, Failure, FailureCode, FromWorker, Job, Outcome, Reply, Request, Stream, ToWorker,

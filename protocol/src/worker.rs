@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{CallId, ExecutionId, ServerName, ToolName};
+use crate::id::{CallId, ExecutionId, PromptName, ResourceUri, ServerName, ToolName};
 
 /// Supervisor to worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +77,8 @@ pub enum Request {
         tool: ToolName,
         /// A JSON object, or a JSON array of values in the order of the tool's parameters.
         arguments: Vec<u8>,
+        /// How long to wait for its answer, in place of the server's configured time. The supervisor bounds it.
+        timeout_ms: Option<u32>,
     },
     /// The servers, with their state: a JSON array.
     ListServers,
@@ -99,6 +101,47 @@ pub enum Request {
         /// At most so many.
         limit: u32,
     },
+    /// One server's permitted resources and resource templates: a JSON object.
+    ListResources {
+        /// The upstream server.
+        server: ServerName,
+    },
+    /// `resources/read` on an upstream server.
+    ReadResource {
+        /// The upstream server.
+        server: ServerName,
+        /// Its resource.
+        uri: ResourceUri,
+    },
+    /// One server's permitted prompts: a JSON object.
+    ListPrompts {
+        /// The upstream server.
+        server: ServerName,
+    },
+    /// `prompts/get` on an upstream server.
+    GetPrompt {
+        /// The upstream server.
+        server: ServerName,
+        /// Its prompt.
+        name: PromptName,
+        /// A JSON object of strings.
+        arguments: Vec<u8>,
+    },
+}
+
+impl Request {
+    /// Whether it is answered by an upstream server, and so counts as a call. The others are questions to the supervisor.
+    #[must_use]
+    pub fn goes_upstream(&self) -> bool {
+        match self {
+            Self::Call { .. }
+            | Self::ListResources { .. }
+            | Self::ReadResource { .. }
+            | Self::ListPrompts { .. }
+            | Self::GetPrompt { .. } => true,
+            Self::ListServers | Self::ListTools { .. } | Self::Describe { .. } | Self::Search { .. } => false,
+        }
+    }
 }
 
 /// JSON bytes, or why not.
@@ -113,7 +156,7 @@ pub struct Failure {
     pub message: String,
     /// The server that the request named.
     pub server: Option<String>,
-    /// The tool that the request named.
+    /// The tool, resource or prompt that the request named.
     pub tool: Option<String>,
     /// Whether the same call may succeed later.
     pub retryable: bool,
@@ -124,9 +167,9 @@ pub struct Failure {
 pub enum FailureCode {
     /// The policy does not permit it.
     Denied,
-    /// The arguments do not fit the tool's schema.
+    /// The arguments do not fit the tool or prompt.
     InvalidArguments,
-    /// No such server or tool.
+    /// No such server, tool, resource or prompt.
     UnknownTool,
     /// The upstream server took too long.
     Timeout,

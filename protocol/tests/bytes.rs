@@ -8,8 +8,8 @@ use std::fmt::{Debug, Write};
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
-    FromZygote, Job, Outcome, Protection, Request, SandboxProfile, ServerName, Stream, ToWorker, ToZygote,
-    ToolName,
+    FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, SandboxProfile, ServerName,
+    Stream, ToWorker, ToZygote, ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -111,11 +111,25 @@ fn requests() {
     snapshot(
         "requests",
         &[
-            Request::Call { server: server(), tool: tool(), arguments: br#"{"a":1}"#.to_vec() },
+            Request::Call {
+                server: server(),
+                tool: tool(),
+                arguments: br#"{"a":1}"#.to_vec(),
+                timeout_ms: None,
+            },
+            Request::Call { server: server(), tool: tool(), arguments: vec![], timeout_ms: Some(1_500) },
             Request::ListServers,
             Request::ListTools { server: server() },
             Request::Describe { server: server(), tool: tool() },
             Request::Search { query: "open issues".into(), limit: 5 },
+            Request::ListResources { server: server() },
+            Request::ReadResource { server: server(), uri: ResourceUri::new("file:///a b").unwrap() },
+            Request::ListPrompts { server: server() },
+            Request::GetPrompt {
+                server: server(),
+                name: PromptName::new("review code").unwrap(),
+                arguments: b"{}".to_vec(),
+            },
         ],
     );
 }

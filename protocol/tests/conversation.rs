@@ -15,7 +15,7 @@ const AMPLE: ConversationLimits =
 
 fn call() -> Request {
     let (server, tool) = (ServerName::new("s").unwrap(), ToolName::new("t").unwrap());
-    Request::Call { server, tool, arguments: b"{}".to_vec() }
+    Request::Call { server, tool, arguments: b"{}".to_vec(), timeout_ms: None }
 }
 
 fn request(id: u32, request: Request) -> FromWorker {
@@ -349,7 +349,7 @@ impl History {
                 Verdict::Then(Event::Printed(text.len()))
             }
             FromWorker::Request { call: CallId(id), request } if self.is_running() => {
-                let counted = matches!(request, Request::Call { .. });
+                let counted = request.goes_upstream();
                 if *id == 0 || self.ids().any(|before| before >= *id) {
                     return Verdict::Violation(Violation::ReusedCallId(CallId(*id)));
                 }

@@ -7,8 +7,8 @@ mod counting;
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FrameDecoder,
-    FrameError, FromWorker, FromZygote, Job, Outcome, Protection, Request, SandboxProfile, ServerName,
-    Stream, ToWorker, ToZygote, ToolName,
+    FrameError, FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri,
+    SandboxProfile, ServerName, Stream, ToWorker, ToZygote, ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -78,11 +78,24 @@ fn from_worker() -> Vec<Vec<u8>> {
         ..CodeError::default()
     };
     let requests = [
-        Request::Call { server: server(), tool: tool(), arguments: br#"{"a":[1,2,3]}"#.to_vec() },
+        Request::Call {
+            server: server(),
+            tool: tool(),
+            arguments: br#"{"a":[1,2,3]}"#.to_vec(),
+            timeout_ms: Some(5),
+        },
         Request::ListServers,
         Request::ListTools { server: server() },
         Request::Describe { server: server(), tool: tool() },
         Request::Search { query: "open issues".into(), limit: 5 },
+        Request::ListResources { server: server() },
+        Request::ReadResource { server: server(), uri: ResourceUri::new("file:///a").unwrap() },
+        Request::ListPrompts { server: server() },
+        Request::GetPrompt {
+            server: server(),
+            name: PromptName::new("review").unwrap(),
+            arguments: b"{}".to_vec(),
+        },
     ];
     let outcomes = [Outcome::Value(Some(b"42".to_vec())), Outcome::Value(None), Outcome::Error(error)];
     let mut messages = vec![

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use lockhouse_policies::Place;
-use lockhouse_protocol::{CallId, ExecutionId, ServerName, ToolName};
+use lockhouse_policies::{Item, Place};
+use lockhouse_protocol::{CallId, ExecutionId, ServerName};
 use serde_json::{Value, json};
 
 /// Why a record is missing.
@@ -38,7 +38,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) execution: ExecutionId,
     pub(crate) call: CallId,
     pub(crate) server: &'a ServerName,
-    pub(crate) tool: &'a ToolName,
+    /// A tool, or what else was asked for.
+    pub(crate) item: &'a Item,
 }
 
 impl Audit {
@@ -94,7 +95,7 @@ impl Audit {
         let mut record = json!({
             "time": humantime::format_rfc3339_micros(SystemTime::now()).to_string(), "event": event,
             "execution": subject.execution.to_string(), "call": subject.call.0,
-            "server": subject.server.as_str(), "tool": subject.tool.as_str(),
+            "server": subject.server.as_str(), subject.item.kind(): subject.item.as_str(),
         });
         if let (Some(record), Value::Object(parts)) = (record.as_object_mut(), parts) {
             record.extend(parts);

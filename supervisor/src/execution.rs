@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use lockhouse_protocol::{
     Action, CallId, ConversationLimits, ExceededLimit, ExecutionId, Exit, FromWorker, Job, LOOKUPS_MAX,
-    Outcome, Reply, Request, ServerName, Stream, ToWorker, ToolName, frame,
+    Outcome, Reply, Stream, ToWorker, frame,
 };
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use answer::{Answer, Language, Refusal, Sandbox, Status, parsed};
 pub(crate) use ending::Ending;
 
-use crate::gate::{CallRecord, Gate, Requester};
+use crate::gate::{Asked, CallRecord, Gate, Requester};
 use crate::pool::{Death, Lease};
 
 const READ_BYTES: usize = 64 * 1024;
@@ -113,7 +113,7 @@ struct Run<'a> {
     stderr: String,
     calls: Vec<CallRecord>,
     /// Calls without an answer yet, and when they began.
-    under_way: BTreeMap<CallId, (ServerName, ToolName, Instant)>,
+    under_way: BTreeMap<CallId, (Asked, Instant)>,
     interrupted: bool,
     /// How the process ended, if it did so by itself.
     death: Option<Death>,
@@ -190,8 +190,8 @@ impl Run<'_> {
                 Ok(Action::Append(Stream::Stdout, text)) => self.stdout.push_str(&text),
                 Ok(Action::Append(Stream::Stderr, text)) => self.stderr.push_str(&text),
                 Ok(Action::Answer(call, request)) => {
-                    if let Request::Call { server, tool, .. } = &request {
-                        self.under_way.insert(call, (server.clone(), tool.clone(), Instant::now()));
+                    if let Some(asked) = Asked::of(&request) {
+                        self.under_way.insert(call, (asked, Instant::now()));
                     }
                     let (gate, from) = (self.gate, self.from.clone());
                     self.answering.push(Box::pin(async move {
@@ -211,8 +211,8 @@ impl Run<'_> {
 
     /// Calls that were under way at the end: whether they took effect is not known, and the answer says so.
     fn abandon_calls(&mut self) {
-        for (call, (server, tool, since)) in std::mem::take(&mut self.under_way) {
-            self.calls.push(self.gate.abandoned(&self.from, call, &server, &tool, since.elapsed()));
+        for (call, (asked, since)) in std::mem::take(&mut self.under_way) {
+            self.calls.push(self.gate.abandoned(&self.from, call, &asked, since.elapsed()));
         }
     }
 

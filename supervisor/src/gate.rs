@@ -1,17 +1,21 @@
 //! The one way from a worker's request to an upstream server, and the one caller of the policy's decision.
 //!
-//! Calls are here, questions about servers and tools in [`lookups`].
+//! Calls are here, and what else goes upstream; questions about servers and tools are in [`lookups`].
 
 mod arguments;
+mod asked;
+mod listed;
 mod lookups;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::{Decision, Denial, OnChange, PermittedCall, Policy};
-use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode, Reply, Request, ServerName, ToolName};
-use serde_json::Value;
+use lockhouse_policies::{Decision, Denial, Item, OnChange, PermittedCall, Policy};
+use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode, Reply, Request, ServerName};
+use serde_json::{Map, Value};
+
+pub(crate) use asked::{Asked, CallRecord};
 
 pub(crate) use arguments::nearest;
 
@@ -49,18 +53,6 @@ pub(crate) struct Requester {
     pub(crate) servers: Arc<Vec<ServerName>>,
 }
 
-/// What became of one tool call, for the answer.
-#[derive(Clone, Debug)]
-pub(crate) struct CallRecord {
-    pub(crate) server: String,
-    pub(crate) tool: String,
-    pub(crate) outcome: &'static str,
-    /// Whether it may have changed something.
-    pub(crate) changes: bool,
-    pub(crate) ms: f64,
-    pub(crate) bytes: usize,
-}
-
 impl Gate {
     pub(crate) fn new(
         policy: Policy,
@@ -86,28 +78,28 @@ impl Gate {
         known.filter(|name| narrowed.is_none_or(|names| names.contains(name))).cloned().collect()
     }
 
-    /// Answers one request of a worker. A record comes back for tool calls alone.
+    /// Answers one request of a worker. A record comes back for what goes upstream alone.
     pub(crate) async fn answer(
         &self,
         from: &Requester,
         call: CallId,
         request: Request,
     ) -> (Reply, Option<CallRecord>) {
-        match request {
-            Request::Call { server, tool, arguments } => {
-                let (reply, record) = self.call(from, call, &server, &tool, &arguments).await;
-                (self.bounded(reply), Some(record))
-            }
-            Request::ListServers => (self.bounded(self.list_servers(from)), None),
-            Request::ListTools { server } => (self.bounded(self.list_tools(from, &server).await), None),
-            Request::Describe { server, tool } => {
-                (self.bounded(self.describe(from, &server, &tool).await), None)
-            }
+        if let Some(asked) = Asked::of(&request) {
+            let (arguments, timeout) = arguments::of(request);
+            let (reply, record) = self.call(from, call, &asked, arguments, timeout).await;
+            return (self.bounded(reply), Some(record));
+        }
+        let reply = match request {
+            Request::ListTools { server } => self.list_tools(from, &server).await,
+            Request::Describe { server, tool } => self.describe(from, &server, &tool).await,
             Request::Search { query, limit } => {
                 let found = self.search(&from.servers, &query, limit as usize, false).await;
-                (self.bounded(Ok(Value::Array(found).to_string().into_bytes())), None)
+                Ok(Value::Array(found).to_string().into_bytes())
             }
-        }
+            _ => self.list_servers(from),
+        };
+        (self.bounded(reply), None)
     }
 
     fn bounded(&self, reply: Reply) -> Reply {
@@ -129,31 +121,25 @@ impl Gate {
         &self,
         from: &Requester,
         call: CallId,
-        server: &ServerName,
-        tool: &ToolName,
-        arguments: &[u8],
+        asked: &Asked,
+        arguments: Vec<u8>,
+        timeout: Option<Duration>,
     ) -> (Reply, CallRecord) {
         let started = Instant::now();
         let mut changes = false;
-        let reply = self.try_call(from, call, server, tool, arguments, &mut changes).await;
+        let reply = match self.try_call(from, call, asked, arguments, timeout, &mut changes).await {
+            Err(failure) => Err(self.explained(from, call, asked, failure).await),
+            reply => reply,
+        };
         let outcome = reply.as_ref().map_or_else(|failure| failure.code.as_str(), |_| "ok");
         let bytes = reply.as_ref().map_or(0, Vec::len);
         let took = started.elapsed();
-        let record = CallRecord {
-            server: server.to_string(),
-            tool: tool.to_string(),
-            outcome,
-            changes,
-            ms: took.as_micros() as f64 / 1000.0,
-            bytes,
-        };
-        let subject = Subject { execution: from.execution, call, server, tool };
         if outcome != "denied"
-            && let Err(error) = self.audit.outcome(subject, outcome, took, bytes)
+            && let Err(error) = self.audit.outcome(asked.subject(from, call), outcome, took, bytes)
         {
             tracing::error!("{error}");
         }
-        (reply, record)
+        (reply, CallRecord::new(asked, outcome, changes, took, bytes))
     }
 
     /// A call whose execution ended before its answer came.
@@ -161,60 +147,70 @@ impl Gate {
         &self,
         from: &Requester,
         call: CallId,
-        server: &ServerName,
-        tool: &ToolName,
+        asked: &Asked,
         took: Duration,
     ) -> CallRecord {
-        let subject = Subject { execution: from.execution, call, server, tool };
-        if let Err(error) = self.audit.outcome(subject, "unknown", took, 0) {
+        if let Err(error) = self.audit.outcome(asked.subject(from, call), "unknown", took, 0) {
             tracing::error!("{error}");
         }
-        CallRecord {
-            server: server.to_string(),
-            tool: tool.to_string(),
-            outcome: "unknown",
-            changes: true,
-            ms: took.as_micros() as f64 / 1000.0,
-            bytes: 0,
-        }
+        let may_change = matches!(asked.item, Item::Tool(_));
+        CallRecord::new(asked, "unknown", may_change, took, 0)
     }
 
     async fn try_call(
         &self,
         from: &Requester,
         call: CallId,
-        server: &ServerName,
-        tool: &ToolName,
-        arguments: &[u8],
+        asked: &Asked,
+        arguments: Vec<u8>,
+        timeout: Option<Duration>,
         changes: &mut bool,
     ) -> Reply {
-        let failed = |failure| about(failure, server, tool);
+        let Asked { server, item } = asked;
+        let failed = |failure| about(failure, server, item);
         let connection = self.connection(from, server).map_err(failed)?;
-        let subject = Subject { execution: from.execution, call, server, tool };
+        if matches!(item, Item::List(_)) && !self.policy.permits_item(server, item) {
+            return Ok(listed::nothing());
+        }
+        let subject = asked.subject(from, call);
         let permitted = self.decide(subject, connection).map_err(failed)?;
         let turn = connection.slot().await.map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
-        let known = offer.catalogue.tool(tool);
-        let definition = known.ok_or_else(|| failed(self.unknown_tool(server, tool, &offer.catalogue)))?;
-        self.refuse_changed(subject, definition).map_err(failed)?;
-        let may_change = !definition.read_only;
         let argument_bytes = arguments.len();
-        let arguments = arguments::named(definition, arguments).map_err(failed)?;
+        let (arguments, may_change) = match item {
+            Item::Tool(tool) => {
+                let known = offer.catalogue.tool(tool);
+                let definition =
+                    known.ok_or_else(|| failed(self.unknown_tool(server, tool, &offer.catalogue)))?;
+                self.refuse_changed(subject, definition).map_err(failed)?;
+                let arguments = arguments::named(definition, &arguments).map_err(failed)?;
+                (arguments, !definition.read_only)
+            }
+            Item::Prompt(prompt) => (arguments::of_prompt(prompt, &arguments).map_err(failed)?, false),
+            Item::Resource(_) | Item::List(_) => (Map::new(), false),
+        };
+        connection.offers(&offer, item).map_err(failed)?;
         self.audit.call(subject, permitted.rule(), argument_bytes).map_err(|error| {
             tracing::error!("{error}");
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
         *changes = may_change;
-        connection.call(&offer, turn, permitted, arguments).await
+        let reply = connection.call(&offer, turn, permitted, arguments, timeout).await?;
+        match item {
+            Item::List(listing) => listed::permitted(&self.policy, server, *listing, &reply).map_err(failed),
+            _ => Ok(reply),
+        }
     }
 
     /// The decision, with its record when it is no.
     fn decide(&self, subject: Subject<'_>, connection: &Connection) -> Result<PermittedCall, Failure> {
-        let denial = match self.policy.decide(subject.server, subject.tool) {
+        let denial = match self.policy.decide(subject.server, subject.item.clone()) {
             Decision::Allow(permitted) => return Ok(permitted),
             Decision::Deny(denial) => denial,
         };
-        if let Some(slip) = self.misnamed(subject.server, subject.tool, connection) {
+        if let Item::Tool(tool) = subject.item
+            && let Some(slip) = self.misnamed(subject.server, tool, connection)
+        {
             return Err(slip);
         }
         if let Err(error) = self.audit.denial(subject, &denial.to_string()) {
@@ -270,8 +266,9 @@ fn denied(denial: &Denial) -> Failure {
 }
 
 /// The failure with the names of what it is about.
-fn about(failure: Failure, server: &ServerName, tool: &ToolName) -> Failure {
-    Failure { server: Some(server.to_string()), tool: Some(tool.to_string()), ..failure }
+fn about(failure: Failure, server: &ServerName, item: &Item) -> Failure {
+    let named = !matches!(item, Item::List(_));
+    Failure { server: Some(server.to_string()), tool: named.then(|| item.to_string()), ..failure }
 }
 
 fn failure(code: FailureCode, message: String) -> Failure {

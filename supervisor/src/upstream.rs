@@ -14,6 +14,7 @@ mod host;
 mod http;
 mod link;
 mod listing;
+mod lists;
 mod log;
 mod pins;
 mod places;

@@ -7,7 +7,7 @@ use std::path::Path;
 use lockhouse_protocol::frame::encode;
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
-    FromZygote, Job, Outcome, Protection, Request, SandboxProfile, ServerName, Stream, ToWorker, ToZygote,
+    FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, SandboxProfile, ServerName, Stream, ToWorker, ToZygote,
     ToolName,
 };
 use serde::Serialize;
@@ -65,7 +65,7 @@ fn frames<T: Serialize>(messages: &[T]) -> Vec<Vec<u8>> {
 fn conversations(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let begun = [4, 3, 9, 0, 1];
     let with = |steps: &[u8]| [&begun, steps].concat();
-    let call = |near: u8| [9, near, 4, 2, b'{', b'}'];
+    let call = |near: u8| [9, near, 6, 2, b'{', b'}'];
     let mut seeds = vec![
         vec![4, 3, 9, 2, 0, 1],
         vec![4, 3, 9, 4, 0, 1, b'x'],
@@ -79,6 +79,7 @@ fn conversations(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
         ),
         with(&[call(5), call(4)].concat()),
         with(&[9, 255, 255, 255, 255, 255, 0, 9, 5, 0]),
+        with(&[9, 5, 4, 9, 5, 5, 9, 5, 4, 9, 5, 5]),
         with(&[9, 5, 0, 9, 5, 1, 9, 5, 2]),
         with(&[9, 5, 3, 7, 0, 0, 0, 3, 4, 3, 4]),
     ];
@@ -90,7 +91,7 @@ fn conversations(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
 fn boundaries() -> Vec<Vec<u8>> {
     let limits = |calls: u8, parallel: u8, bytes: u8| vec![calls, parallel, bytes, 0, 1];
     let print = |count: u8| [vec![4, 0, count], vec![b'x'; count.into()]].concat();
-    let call = |near: u8| vec![9, near, 4, 0];
+    let call = |near: u8| vec![9, near, 6, 0];
     vec![
         [limits(1, 1, 9), print(9), print(0), print(1)].concat(),
         [limits(1, 1, 9), print(10), print(1)].concat(),
@@ -114,11 +115,19 @@ fn tool() -> ToolName {
 fn from_worker() -> Vec<FromWorker> {
     let error = CodeError { kind: "E".into(), line: Some(1), hint: Some("h".into()), ..CodeError::default() };
     let requests = [
-        Request::Call { server: server(), tool: tool(), arguments: b"{}".to_vec() },
+        Request::Call { server: server(), tool: tool(), arguments: b"{}".to_vec(), timeout_ms: Some(9) },
         Request::ListServers,
         Request::ListTools { server: server() },
         Request::Describe { server: server(), tool: tool() },
         Request::Search { query: "words".into(), limit: 5 },
+        Request::ListResources { server: server() },
+        Request::ReadResource { server: server(), uri: ResourceUri::new("u:/x").unwrap() },
+        Request::ListPrompts { server: server() },
+        Request::GetPrompt {
+            server: server(),
+            name: PromptName::new("p q").unwrap(),
+            arguments: b"{}".to_vec(),
+        },
     ];
     let outcomes = [
         Outcome::Value(None),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lockhouse_protocol::frame::decode;
 use lockhouse_protocol::{
     Action, CallId, CodeError, Conversation, ConversationLimits, ExceededLimit, FromWorker, LOOKUPS_MAX,
-    Outcome, Request, ServerName, Stream, ToolName, Violation,
+    Outcome, Request, ResourceUri, ServerName, Stream, ToolName, Violation,
 };
 
 use super::Reached;
@@ -170,9 +170,10 @@ impl Watched {
                 assert!(call.0 > self.last_id, "ids grow");
                 self.last_id = call.0;
                 self.under_way.insert(call.0);
-                match request {
-                    Request::Call { .. } => self.calls += 1,
-                    _ => self.lookups += 1,
+                if request.goes_upstream() {
+                    self.calls += 1;
+                } else {
+                    self.lookups += 1;
                 }
             }
             (Action::Finish(told), FromWorker::Done(outcome)) => {
@@ -193,11 +194,11 @@ impl Watched {
             (ExceededLimit::Output, FromWorker::Output { text, .. }) => {
                 self.printed + text.len() as u64 > self.limits.output_bytes
             }
-            (ExceededLimit::Calls, FromWorker::Request { request: Request::Call { .. }, .. }) => {
-                self.calls == self.limits.calls
+            (ExceededLimit::Calls, FromWorker::Request { request, .. }) => {
+                request.goes_upstream() && self.calls == self.limits.calls
             }
             (ExceededLimit::Lookups, FromWorker::Request { request, .. }) => {
-                !matches!(request, Request::Call { .. }) && self.lookups == LOOKUPS_MAX
+                !request.goes_upstream() && self.lookups == LOOKUPS_MAX
             }
             _ => false,
         }
@@ -254,6 +255,8 @@ fn request(input: &mut Input<'_>) -> Request {
         1 => Request::ListTools { server },
         2 => Request::Describe { server, tool },
         3 => Request::Search { query: "words".into(), limit: input.word() },
-        _ => Request::Call { server, tool, arguments: input.counted().to_vec() },
+        4 => Request::ReadResource { server, uri: ResourceUri::new("u:").expect("a URI") },
+        5 => Request::ListPrompts { server },
+        _ => Request::Call { server, tool, arguments: input.counted().to_vec(), timeout_ms: None },
     }
 }

@@ -2,8 +2,8 @@
 
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
-    FromZygote, Job, Outcome, Protection, Reply, Request, SandboxProfile, ServerName, Stream, ToWorker,
-    ToZygote, ToolName, Verdict,
+    FromZygote, Job, Outcome, PromptName, Protection, Reply, Request, ResourceUri, SandboxProfile,
+    ServerName, Stream, ToWorker, ToZygote, ToolName, Verdict,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -27,6 +27,14 @@ fn server() -> impl Strategy<Value = ServerName> {
 
 fn tool() -> impl Strategy<Value = ToolName> {
     "[A-Za-z0-9_./-]{1,128}".prop_map(|name| ToolName::new(name).unwrap())
+}
+
+fn uri() -> impl Strategy<Value = ResourceUri> {
+    "[a-z]{1,8}:[^\\p{Cc}]{0,200}".prop_map(|uri| ResourceUri::new(uri).unwrap())
+}
+
+fn prompt() -> impl Strategy<Value = PromptName> {
+    "[^\\p{Cc}]{1,40}".prop_map(|name| PromptName::new(name).unwrap())
 }
 
 fn call_id() -> impl Strategy<Value = CallId> {
@@ -66,15 +74,21 @@ pub(crate) fn to_worker() -> impl Strategy<Value = ToWorker> {
 
 fn request() -> impl Strategy<Value = Request> {
     prop_oneof![
-        (server(), tool(), bytes()).prop_map(|(server, tool, arguments)| Request::Call {
-            server,
-            tool,
-            arguments
-        }),
+        (server(), tool(), bytes(), any::<Option<u32>>()).prop_map(
+            |(server, tool, arguments, timeout_ms)| Request::Call { server, tool, arguments, timeout_ms }
+        ),
         Just(Request::ListServers),
         server().prop_map(|server| Request::ListTools { server }),
         (server(), tool()).prop_map(|(server, tool)| Request::Describe { server, tool }),
         (text(), any::<u32>()).prop_map(|(query, limit)| Request::Search { query, limit }),
+        server().prop_map(|server| Request::ListResources { server }),
+        (server(), uri()).prop_map(|(server, uri)| Request::ReadResource { server, uri }),
+        server().prop_map(|server| Request::ListPrompts { server }),
+        (server(), prompt(), bytes()).prop_map(|(server, name, arguments)| Request::GetPrompt {
+            server,
+            name,
+            arguments
+        }),
     ]
 }
 

@@ -63,6 +63,7 @@ pub(crate) struct EntryOAuth {
 pub(crate) struct EntryLimits {
     pub(crate) start_timeout: Option<Duration>,
     pub(crate) call_timeout: Option<Duration>,
+    pub(crate) call_timeout_max: Option<Duration>,
     pub(crate) parallel_calls: Option<usize>,
     pub(crate) queue: Option<usize>,
     pub(crate) queue_timeout: Option<Duration>,
@@ -125,6 +126,7 @@ impl Entry {
         let limits = ServerLimits {
             start_timeout: self.limits.start_timeout.unwrap_or(defaults.start_timeout),
             call_timeout: self.limits.call_timeout.unwrap_or(defaults.call_timeout),
+            call_timeout_max: self.limits.call_timeout_max.unwrap_or(defaults.call_timeout_max),
             calls_max: self.limits.parallel_calls.unwrap_or(defaults.calls_max),
             queue_max: self.limits.queue.unwrap_or(defaults.queue_max),
             queue_timeout: self.limits.queue_timeout.unwrap_or(defaults.queue_timeout),

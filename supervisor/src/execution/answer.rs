@@ -276,7 +276,7 @@ fn error_json(error: &CodeError) -> Value {
 
 fn call_json(call: &CallRecord) -> Value {
     json!({
-        "server": call.server, "tool": call.tool, "outcome": call.outcome, "changes": call.changes,
+        "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes,
         "ms": call.ms, "bytes": call.bytes,
     })
 }

@@ -49,8 +49,8 @@ fn grouped(calls: &[CallRecord]) -> Value {
     let mut groups: Vec<(&CallRecord, usize, f64, usize)> = Vec::new();
     for call in calls {
         let alike = |other: &CallRecord| {
-            (&other.server, &other.tool, other.outcome, other.changes)
-                == (&call.server, &call.tool, call.outcome, call.changes)
+            (&other.server, other.kind, &other.name, other.outcome, other.changes)
+                == (&call.server, call.kind, &call.name, call.outcome, call.changes)
         };
         let room = groups.len() < GROUPS_MAX;
         match groups.iter_mut().find(|(other, ..)| alike(other)) {
@@ -63,7 +63,7 @@ fn grouped(calls: &[CallRecord]) -> Value {
     }
     let row = |(call, count, ms, bytes): (&CallRecord, usize, f64, usize)| {
         json!({
-            "server": call.server, "tool": call.tool, "outcome": call.outcome, "changes": call.changes,
+            "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes,
             "count": count, "ms": (ms * 1000.0).round() / 1000.0, "bytes": bytes,
         })
     };

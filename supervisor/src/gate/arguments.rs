@@ -3,7 +3,10 @@
 //! Many servers ignore a name they do not know, and then answer another question than the one that was asked. So names
 //! are checked here; the values are checked by the server.
 
-use lockhouse_protocol::{Failure, FailureCode};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lockhouse_protocol::{Failure, FailureCode, PromptName, Request};
 use serde_json::{Map, Value};
 
 use crate::catalog::Tool;
@@ -14,10 +17,38 @@ const NODES_MAX: usize = 50_000;
 /// From here on a name is taken for a slip of another one.
 const SIMILAR: f64 = 0.7;
 
+/// The arguments of a request, and how long it may take.
+pub(super) fn of(request: Request) -> (Vec<u8>, Option<Duration>) {
+    match request {
+        Request::Call { arguments, timeout_ms, .. } => {
+            (arguments, timeout_ms.map(|millis| Duration::from_millis(millis.into())))
+        }
+        Request::GetPrompt { arguments, .. } => (arguments, None),
+        _ => (Vec::new(), None),
+    }
+}
+
+/// The arguments of a prompt: strings by name.
+pub(super) fn of_prompt(prompt: &PromptName, arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
+    let strings =
+        (!too_many(arguments)).then(|| serde_json::from_slice::<BTreeMap<String, String>>(arguments));
+    match strings {
+        Some(Ok(named)) => Ok(named.into_iter().map(|(name, text)| (name, Value::String(text))).collect()),
+        Some(Err(error)) => {
+            Err(invalid(format!("the arguments of prompt {prompt} must be an object of strings: {error}")))
+        }
+        None => Err(invalid(format!("the arguments have more than {NODES_MAX} values"))),
+    }
+}
+
+/// Every value takes a byte at least, so what is short need not be counted.
+fn too_many(arguments: &[u8]) -> bool {
+    arguments.len() > NODES_MAX && json::nodes(arguments).is_some_and(|nodes| nodes > NODES_MAX)
+}
+
 /// The arguments by name. An array is in the order of the tool's parameters.
 pub(super) fn named(tool: &Tool, arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
-    // Every value takes a byte at least, so what is short need not be counted.
-    if arguments.len() > NODES_MAX && json::nodes(arguments).is_some_and(|nodes| nodes > NODES_MAX) {
+    if too_many(arguments) {
         return Err(invalid(format!("the arguments have more than {NODES_MAX} values")));
     }
     let count = tool.parameters.len();

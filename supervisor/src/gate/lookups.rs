@@ -78,7 +78,7 @@ impl Gate {
     }
 
     pub(super) async fn describe(&self, from: &Requester, server: &ServerName, tool: &ToolName) -> Reply {
-        let named = |failure| about(failure, server, tool);
+        let named = |failure| about(failure, server, &tool.into());
         let connection = self.connection(from, server).map_err(named)?;
         // The same words as for a call; but none was asked for, so there is no record.
         if let Decision::Deny(denial) = self.policy.decide(server, tool) {

@@ -92,6 +92,8 @@ pub(crate) struct ServerLimits {
     pub(crate) start_timeout: Duration,
     /// One call, from the time when it is sent.
     pub(crate) call_timeout: Duration,
+    /// The longest time that code can give a call of its own. Never less than `call_timeout`.
+    pub(crate) call_timeout_max: Duration,
     /// Calls at one time; further ones wait.
     pub(crate) calls_max: usize,
     /// Calls that may wait, and for how long.
@@ -106,6 +108,7 @@ impl Default for ServerLimits {
         Self {
             start_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(60),
+            call_timeout_max: Duration::from_secs(600),
             calls_max: 16,
             queue_max: 256,
             queue_timeout: Duration::from_secs(60),

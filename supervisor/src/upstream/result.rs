@@ -1,8 +1,11 @@
-//! A `tools/call` result as code gets it. Content stays text throughout: only its outline is parsed.
+//! A result as code gets it. Content stays text throughout: only its outline is parsed.
 
+use lockhouse_policies::Item;
 use lockhouse_protocol::FailureCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use super::calls::Unsuccessful;
 
 /// Characters of a tool's own error text that are passed on.
 const ERROR_CHARS_MAX: usize = 4_000;
@@ -20,6 +23,14 @@ struct Outline<'a> {
     structured_content: Option<&'a RawValue>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
+    /// Of `resources/read`.
+    #[serde(borrow)]
+    contents: Option<&'a RawValue>,
+    /// Of `prompts/get`.
+    #[serde(borrow)]
+    messages: Option<&'a RawValue>,
+    #[serde(borrow)]
+    description: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -30,9 +41,9 @@ struct Block<'a> {
     text: Option<&'a RawValue>,
 }
 
-/// The envelope for the engine, as JSON: `{"structured"}` when there is any, else `{"text"}` for one text block, else
-/// `{"content"}`. A text is never guessed to be JSON.
-pub(super) fn envelope(result: &str) -> Result<Vec<u8>, (FailureCode, String)> {
+/// The envelope for the engine, as JSON. Of a tool: `{"structured"}` when there is any, else `{"text"}` for one text block,
+/// else `{"content"}`. A text is never guessed to be JSON. Of a resource: `{"contents"}`; of a prompt: `{"messages"}`.
+pub(super) fn envelope(item: &Item, result: &str) -> Result<Vec<u8>, Unsuccessful> {
     let failed = |message: &str| (FailureCode::ToolFailed, message.to_owned());
     let outline: Outline<'_> =
         serde_json::from_str(result).map_err(|_| failed("the server's result is not one that MCP knows"))?;
@@ -41,6 +52,15 @@ pub(super) fn envelope(result: &str) -> Result<Vec<u8>, (FailureCode, String)> {
     }
     if outline.result_type.is_some_and(|kind| kind.get() == "\"input_required\"") {
         return Err(failed("the tool asks for more input from a person, which a program cannot give"));
+    }
+    match item {
+        Item::Resource(_) => return Ok(wrapped("contents", outline.contents.map_or("[]", RawValue::get))),
+        Item::Prompt(_) => {
+            let messages = outline.messages.map_or("[]", RawValue::get);
+            let description = outline.description.map_or("null", RawValue::get);
+            return Ok(format!(r#"{{"messages":{messages},"description":{description}}}"#).into_bytes());
+        }
+        Item::Tool(_) | Item::List(_) => {}
     }
     if let Some(structured) = outline.structured_content.filter(|value| value.get() != "null") {
         return Ok(wrapped("structured", structured.get()));
@@ -56,7 +76,7 @@ pub(super) fn envelope(result: &str) -> Result<Vec<u8>, (FailureCode, String)> {
 }
 
 /// The TypeScript SDK reports arguments that do not fit its schema as a failed tool, with the code in the text.
-fn failure_of(text: String) -> (FailureCode, String) {
+fn failure_of(text: String) -> Unsuccessful {
     let code = if text.starts_with("MCP error -32602") {
         FailureCode::InvalidArguments
     } else {
@@ -92,11 +112,14 @@ fn error_text(content: Option<&RawValue>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use lockhouse_protocol::ToolName;
+
     use super::*;
 
     #[test]
     fn structured_content_wins_and_text_stays_text() {
-        let told = |result: &str| envelope(result).map(|json| String::from_utf8(json).expect("UTF-8"));
+        let tool = Item::Tool(ToolName::new("t").expect("a name"));
+        let told = |result: &str| envelope(&tool, result).map(|json| String::from_utf8(json).expect("UTF-8"));
         let text = r#"{"type": "text", "text": "{\"a\": 1}"}"#;
         assert_eq!(told(&format!(r#"{{"content": [{text}]}}"#)), Ok(r#"{"text":"{\"a\": 1}"}"#.into()));
         let both = format!(r#"{{"content": [{text}], "structuredContent": {{"a": 1}}}}"#);
@@ -110,6 +133,7 @@ mod tests {
     #[test]
     fn a_result_of_any_depth_costs_no_stack() {
         let deep = format!(r#"{{"structuredContent": {}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
-        assert!(envelope(&deep).is_ok());
+        let tool = Item::Tool(ToolName::new("t").expect("a name"));
+        assert!(envelope(&tool, &deep).is_ok());
     }
 }

@@ -1,8 +1,10 @@
 //! An MCP server over standard input and output whose tools misbehave on request.
 //!
 //! Its flags choose how it misbehaves before any tool is called:
-//! `--fail-start`, `--hang-start`, `--legacy-only`, `--crash-on-discover`, `--one-era`.
+//! `--fail-start`, `--hang-start`, `--legacy-only`, `--crash-on-discover`, `--one-era`, `--only-tools`.
 
+#[path = "../fixture/offers.rs"]
+mod offers;
 #[path = "../fixture/tools.rs"]
 mod tools;
 
@@ -11,8 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, DiscoverRequestMethod, DiscoverResult, ErrorCode,
-    Implementation, InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig,
 };
 use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
@@ -34,12 +38,18 @@ enum Discover {
 struct Fixture {
     discover: Discover,
     discovered: AtomicBool,
+    only_tools: bool,
     calls: tools::Calls,
 }
 
 impl ServerHandler for Fixture {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let capabilities = ServerCapabilities::builder().enable_tools();
+        let capabilities = match self.only_tools {
+            true => capabilities.build(),
+            false => capabilities.enable_resources().enable_prompts().build(),
+        };
+        ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("fixture", env!("CARGO_PKG_VERSION")))
     }
 
@@ -78,6 +88,50 @@ impl ServerHandler for Fixture {
         Ok(ListToolsResult::with_all_items(tools::list()))
     }
 
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.calls.record("resources/list");
+        Ok(offers::resources(request))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(offers::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.calls.record("resources/read");
+        offers::read(&request.uri).map(Into::into)
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.calls.record("prompts/list");
+        Ok(offers::prompts())
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.calls.record("prompts/get");
+        offers::prompt(&request).map(Into::into)
+    }
+
     /// Each call runs in a task of its own, so a slow one holds up no other.
     async fn call_tool(
         &self,
@@ -96,6 +150,7 @@ impl ServerHandler for Fixture {
 #[tokio::main]
 async fn main() -> ExitCode {
     let mut discover = Discover::Answer;
+    let mut only_tools = false;
     for flag in std::env::args().skip(1) {
         match flag.as_str() {
             "--fail-start" => {
@@ -105,6 +160,7 @@ async fn main() -> ExitCode {
             "--hang-start" => return hang().await,
             "--legacy-only" => discover = Discover::MethodNotFound,
             "--crash-on-discover" => discover = Discover::Crash,
+            "--only-tools" => only_tools = true,
             "--one-era" => discover = Discover::ThenRefuseInitialize,
             _ => {
                 eprintln!("fixture-server: unknown flag {flag}");
@@ -112,7 +168,8 @@ async fn main() -> ExitCode {
             }
         }
     }
-    let fixture = Fixture { discover, discovered: AtomicBool::new(false), calls: tools::Calls::default() };
+    let (discovered, calls) = (AtomicBool::new(false), tools::Calls::default());
+    let fixture = Fixture { discover, discovered, only_tools, calls };
     match fixture.serve(rmcp::transport::stdio_pipes()).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => ExitCode::SUCCESS,

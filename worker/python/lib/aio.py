@@ -15,7 +15,8 @@ import threading as _threading
 import weakref as _weakref
 
 import _lockhouse
-from lockhouse_calls import read as _read
+from lockhouse_calls import milliseconds as _milliseconds, read as _read
+from lockhouse_resources import FUNCTIONS as _resources
 from lockhouse_servers import server_attribute as _server_attribute
 from lockhouse_streams import flush as _flush_output, require_room as _require_room
 from lockhouse_values import from_envelope as _from_envelope
@@ -39,8 +40,29 @@ async def call_tool(server, tool=None, arguments=None, /, **named):
     return await call(*_request(server, tool, arguments, named))
 
 
-async def call(server, tool, arguments):
+async def list_resources(server):
+    """As `mcp_tools.list_resources`."""
+    return await _asyncio.to_thread(_resources["list_resources"], server)
+
+
+async def read_resource(server, uri):
+    """As `mcp_tools.read_resource`."""
+    return await _asyncio.to_thread(_resources["read_resource"], server, uri)
+
+
+async def list_prompts(server):
+    """As `mcp_tools.list_prompts`."""
+    return await _asyncio.to_thread(_resources["list_prompts"], server)
+
+
+async def get_prompt(server, name, arguments=None, /, **named):
+    """As `mcp_tools.get_prompt`."""
+    return await _asyncio.to_thread(_resources["get_prompt"], server, name, arguments, **named)
+
+
+async def call(server, tool, arguments, timeout=None):
     """`tools/call`; `arguments` is JSON."""
+    timeout_ms = _milliseconds(timeout)
     _flush_output()
     _require_room(len(arguments))
     loop = _asyncio.get_running_loop()
@@ -49,7 +71,7 @@ async def call(server, tool, arguments):
         loop.add_reader(_lockhouse.wake_fileno(), _deliver)
         _listening.add(loop)
     with _lock:  # Else another thread could read the reply before it is waited for.
-        number = _lockhouse.start_call(server, tool, arguments)
+        number = _lockhouse.start_call(server, tool, arguments, timeout_ms)
         if number > 0:
             future = _waiting[number] = loop.create_future()
     if number <= 0:  # A name that cannot be one: answered at once.

@@ -47,11 +47,20 @@ def ask(request, *arguments):
     return read(parse, request(*arguments))
 
 
-def call(server, tool, arguments):
+def call(server, tool, arguments, timeout=None):
     """`tools/call`, waiting for its answer; `arguments` is JSON."""
     flush()
     require_room(len(arguments))
-    return read(from_envelope, _lockhouse.call(server, tool, arguments), server, tool)
+    return read(from_envelope, _lockhouse.call(server, tool, arguments, milliseconds(timeout)), server, tool)
+
+
+def milliseconds(timeout):
+    """A timeout in seconds as the supervisor gets it; None for the one that is configured."""
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
+        raise ToolError("invalid_arguments", "timeout must be a number of seconds above 0")
+    return max(1, min(round(min(timeout, 4e6) * 1_000), (1 << 32) - 1))
 
 
 def read(parsed, reply, server=None, tool=None):

@@ -6,12 +6,16 @@
 
 import _lockhouse
 from lockhouse_calls import ToolError, ask, call, identifier, known_servers, server_named
-from lockhouse_calls import arguments_of as _arguments_of
+from lockhouse_calls import arguments_of as _arguments_of, tools_of as _tools_of
+from lockhouse_resources import get_prompt, list_prompts, list_resources, read_resource
 from lockhouse_servers import server_attribute as _server_attribute
 from lockhouse_values import Blob, Text
 
 __path__ = []
-__all__ = ["Blob", "Text", "ToolError", "call_tool", "describe", "list_servers", "search_tools"]
+__all__ = [
+    "Blob", "Text", "ToolError", "call_tool", "describe", "get_prompt", "list_prompts", "list_resources", "list_servers",
+    "read_resource", "search_tools",
+]
 
 
 def __getattr__(name):
@@ -34,18 +38,31 @@ def describe(server, tool=None):
 
 
 def call_tool(server, tool=None, arguments=None, /, **named):
-    """Calls a tool by name: call_tool("github", "list_issues", {...}) or call_tool("github.list_issues", owner="a")."""
+    """Calls a tool by name: call_tool("github", "list_issues", {...}) or call_tool("github.list_issues", owner="a").
+
+    `timeout=` is how many seconds to wait, in place of the server's configured time. An argument of the tool that is
+    called `timeout` goes into the dict.
+    """
     return call(*_request(server, tool, arguments, named))
 
 
 def _request(server, tool, arguments, named):
-    """Server, tool and JSON of the arguments of `call_tool`, however they were written."""
+    """Server, tool, JSON of the arguments and timeout of `call_tool`, however they were written."""
     if tool is not None and not isinstance(tool, str):
         tool, arguments = None, tool
     server, tool = _named(server, tool)
+    timeout = named.pop("timeout", None) if _is_ours(server, tool, arguments, named) else None
     if isinstance(arguments, (list, tuple)):
-        return server, tool, _arguments_of(server, tool, (), arguments, named)
-    return server, tool, _arguments_of(server, tool, (), (), {**(arguments or {}), **named})
+        return server, tool, _arguments_of(server, tool, (), arguments, named), timeout
+    return server, tool, _arguments_of(server, tool, (), (), {**(arguments or {}), **named}), timeout
+
+
+def _is_ours(server, tool, arguments, named):
+    """Whether `timeout=` is meant for the call: without a dict it may be an argument of the tool."""
+    if "timeout" not in named or arguments is not None or server not in known_servers():
+        return "timeout" in named
+    rows = _tools_of(server).values()
+    return not any(row["name"] == tool and "timeout" in row.get("parameters", ()) for row in rows)
 
 
 def _named(server, tool):

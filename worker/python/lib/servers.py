@@ -10,6 +10,7 @@ import _lockhouse
 from lockhouse_calls import (
     ToolError, arguments_of, ask, begin as _begin, call, identifier, known_servers, server_named, tools_of,
 )
+from lockhouse_resources import FUNCTIONS, bound
 
 _SYNC, _ASYNC = "mcp_tools.", "mcp_tools.aio."
 _imported = []
@@ -42,6 +43,8 @@ class ServerModule(ModuleType):
         row = tools_of(server).get(name)
         if row is None and name == "list_tools":
             function = _lister(self.__name__, server)
+        elif row is None and name in FUNCTIONS:
+            function = bound(FUNCTIONS[name], self.__name__, server)
         else:
             function = _function(self.__name__, server, row or _unlisted(server, name, self.__name__))
         return self.__dict__.setdefault(name, function)

@@ -32,14 +32,30 @@ class Text(str):
         return _decode(str(self))
 
 
+class TextResource(Text):
+    """Text of a resource, which has a place of its own."""
+
+    __slots__ = ("uri", "mime_type")
+
+    def __new__(cls, text, uri=None, mime_type=None):
+        self = super().__new__(cls, text)
+        self.uri = uri
+        self.mime_type = mime_type
+        return self
+
+    def __reduce__(self):
+        return TextResource, (str(self), self.uri, self.mime_type)
+
+
 class Blob:
-    """Bytes as a tool answered them: an image, a sound, an embedded file."""
+    """Bytes as a tool answered them: an image, a sound, a file. Those of a resource have its `uri`."""
 
-    __slots__ = ("data", "mime_type")
+    __slots__ = ("data", "mime_type", "uri")
 
-    def __init__(self, data, mime_type):
+    def __init__(self, data, mime_type, uri=None):
         self.data = data
         self.mime_type = mime_type
+        self.uri = uri
 
     def __bytes__(self):
         return self.data
@@ -68,20 +84,42 @@ def from_envelope(data):
     return blocks[0] if len(blocks) == 1 else blocks
 
 
+def contents_of(data):
+    """What reading a resource gives to the code: its one part, or a list of them."""
+    parts = [_resource(part) for part in parse(data)["contents"]]
+    return parts[0] if len(parts) == 1 else parts
+
+
+def prompt_of(data):
+    """What getting a prompt gives to the code."""
+    prompt = parse(data)
+    messages = [{**message, "content": _block(message.get("content"))} for message in prompt["messages"]]
+    return {"description": prompt["description"], "messages": messages}
+
+
 def _block(block):
     kind = block.get("type")
     if kind == "text":
         return Text(block.get("text", ""))
-    part = block.get("resource", {}) if kind == "resource" else block
-    data = part.get("blob") if kind == "resource" else part.get("data")
-    if isinstance(data, str):
-        try:
-            return Blob(base64.b64decode(data), part.get("mimeType") or "application/octet-stream")
-        except binascii.Error:
-            return block
-    if kind == "resource" and isinstance(part.get("text"), str):
-        return Text(part["text"])
-    return block
+    if kind == "resource":
+        return _resource(block.get("resource", {}))
+    data = block.get("data")
+    return _blob(data, block) if isinstance(data, str) else block
+
+
+def _resource(part):
+    if isinstance(part.get("blob"), str):
+        return _blob(part["blob"], part)
+    if isinstance(part.get("text"), str):
+        return TextResource(part["text"], part.get("uri"), part.get("mimeType"))
+    return part
+
+
+def _blob(data, part):
+    try:
+        return Blob(base64.b64decode(data), part.get("mimeType") or "application/octet-stream", part.get("uri"))
+    except binascii.Error:
+        return part
 
 
 def to_json(value, strict=False):

@@ -5,7 +5,9 @@
 use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 
-use lockhouse_protocol::{Failure, FailureCode, InvalidName, Reply, Request, ServerName, Stream, ToolName};
+use lockhouse_protocol::{
+    Failure, FailureCode, InvalidName, PromptName, Reply, Request, ResourceUri, ServerName, Stream, ToolName,
+};
 use lockhouse_worker::tool_host::ToolHost;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -37,10 +39,10 @@ fn pair(py: Python<'_>, reply: Reply) -> PyResult<Pair<'_>> {
 }
 
 /// Asks with the interpreter released; a signal's Python handler may raise meanwhile.
-fn ask(py: Python<'_>, request: Result<Request, InvalidName>) -> PyResult<Pair<'_>> {
+fn ask<E: ToString>(py: Python<'_>, request: Result<Request, E>) -> PyResult<Pair<'_>> {
     let request = match request {
         Ok(request) => request,
-        Err(invalid) => return pair(py, Err(unknown(&invalid))),
+        Err(invalid) => return pair(py, Err(unknown(invalid.to_string()))),
     };
     let host = host()?;
     let mut raised = None;
@@ -57,26 +59,75 @@ fn ask(py: Python<'_>, request: Result<Request, InvalidName>) -> PyResult<Pair<'
     }
 }
 
-fn unknown(invalid: &InvalidName) -> Failure {
-    let message = invalid.to_string();
+fn unknown(message: String) -> Failure {
     Failure { code: FailureCode::UnknownTool, message, server: None, tool: None, retryable: false }
 }
 
-fn call_request(server: &str, tool: &str, arguments: &[u8]) -> Result<Request, InvalidName> {
+fn call_request(
+    server: &str,
+    tool: &str,
+    arguments: &[u8],
+    timeout_ms: Option<u32>,
+) -> Result<Request, InvalidName> {
     let (server, tool) = (ServerName::new(server)?, ToolName::new(tool)?);
-    Ok(Request::Call { server, tool, arguments: arguments.to_vec() })
+    Ok(Request::Call { server, tool, arguments: arguments.to_vec(), timeout_ms })
 }
 
 /// Calls a tool and waits.
 #[pyfunction]
-pub(crate) fn call<'py>(py: Python<'py>, server: &str, tool: &str, arguments: &[u8]) -> PyResult<Pair<'py>> {
-    ask(py, call_request(server, tool, arguments))
+#[pyo3(signature = (server, tool, arguments, timeout_ms=None))]
+pub(crate) fn call<'py>(
+    py: Python<'py>,
+    server: &str,
+    tool: &str,
+    arguments: &[u8],
+    timeout_ms: Option<u32>,
+) -> PyResult<Pair<'py>> {
+    ask(py, call_request(server, tool, arguments, timeout_ms))
+}
+
+/// One server's permitted resources and templates.
+#[pyfunction]
+pub(crate) fn list_resources<'py>(py: Python<'py>, server: &str) -> PyResult<Pair<'py>> {
+    ask(py, ServerName::new(server).map(|server| Request::ListResources { server }))
+}
+
+/// Reads a resource.
+#[pyfunction]
+pub(crate) fn read_resource<'py>(py: Python<'py>, server: &str, uri: &str) -> PyResult<Pair<'py>> {
+    match ServerName::new(server) {
+        Ok(server) => ask(py, ResourceUri::new(uri).map(|uri| Request::ReadResource { server, uri })),
+        Err(invalid) => ask(py, Err(invalid)),
+    }
+}
+
+/// One server's permitted prompts.
+#[pyfunction]
+pub(crate) fn list_prompts<'py>(py: Python<'py>, server: &str) -> PyResult<Pair<'py>> {
+    ask(py, ServerName::new(server).map(|server| Request::ListPrompts { server }))
+}
+
+/// Gets a prompt.
+#[pyfunction]
+pub(crate) fn get_prompt<'py>(
+    py: Python<'py>,
+    server: &str,
+    name: &str,
+    arguments: &[u8],
+) -> PyResult<Pair<'py>> {
+    let arguments = arguments.to_vec();
+    match ServerName::new(server) {
+        Ok(server) => {
+            ask(py, PromptName::new(name).map(|name| Request::GetPrompt { server, name, arguments }))
+        }
+        Err(invalid) => ask(py, Err(invalid)),
+    }
 }
 
 /// The servers and their state.
 #[pyfunction]
 pub(crate) fn list_servers(py: Python<'_>) -> PyResult<Pair<'_>> {
-    ask(py, Ok(Request::ListServers))
+    ask(py, Ok::<_, InvalidName>(Request::ListServers))
 }
 
 /// One server's permitted tools.
@@ -96,14 +147,20 @@ pub(crate) fn describe<'py>(py: Python<'py>, server: &str, tool: &str) -> PyResu
 /// Permitted tools that match.
 #[pyfunction]
 pub(crate) fn search(py: Python<'_>, query: String, limit: u32) -> PyResult<Pair<'_>> {
-    ask(py, Ok(Request::Search { query, limit }))
+    ask(py, Ok::<_, InvalidName>(Request::Search { query, limit }))
 }
 
 /// Queues a call whose reply [`drain`] will give. -1 for a name that cannot be.
 #[pyfunction]
-pub(crate) fn start_call(server: &str, tool: &str, arguments: &[u8]) -> PyResult<i64> {
+#[pyo3(signature = (server, tool, arguments, timeout_ms=None))]
+pub(crate) fn start_call(
+    server: &str,
+    tool: &str,
+    arguments: &[u8],
+    timeout_ms: Option<u32>,
+) -> PyResult<i64> {
     let host = host()?;
-    Ok(call_request(server, tool, arguments).map_or(-1, |request| host.start(request).0.into()))
+    Ok(call_request(server, tool, arguments, timeout_ms).map_or(-1, |request| host.start(request).0.into()))
 }
 
 /// Sends what is queued.

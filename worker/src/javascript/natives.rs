@@ -7,6 +7,7 @@ use lockhouse_worker::signals;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
 
 use super::host::Link;
+use super::requests::Asked;
 use super::{base64, errors, requests, values};
 
 /// What `crypto.getRandomValues` gives at once, as its standard says.
@@ -40,7 +41,8 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> 
                       kind: String,
                       first: String,
                       second: String,
-                      third: String|
+                      third: String,
+                      timeout_ms: u32|
           -> Result<Array<'js>> {
         if shared.host.get().is_some_and(|host| !host.has_room()) {
             let words = "too many calls wait for their turn: await some before you start more";
@@ -49,7 +51,7 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> 
         let too_deep = |_| Exception::throw_range(&ctx, "the arguments are nested too deeply for JSON");
         let third = values::portable(third).map_err(too_deep)?;
         let answer = Array::new(ctx.clone())?;
-        match requests::parse(&kind, (first, second, third)) {
+        match requests::parse(Asked { kind, texts: (first, second, third), timeout_ms }) {
             Ok(request) => {
                 let call = shared.host.get().map(|host| host.start(request));
                 shared.under_way.set(shared.under_way.get() + u32::from(call.is_some()));
@@ -64,7 +66,8 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> 
     // Sends a request and waits: whether it succeeded, and the JSON or the failure.
     let shared = Rc::clone(link);
     let ask = move |ctx: Ctx<'js>, kind: String, first: String, second: String| -> Result<Array<'js>> {
-        let reply = match requests::parse(&kind, (first, second, String::new())) {
+        let texts = (first, second, String::new());
+        let reply = match requests::parse(Asked { kind, texts, timeout_ms: 0 }) {
             Ok(request) => shared
                 .host
                 .get()

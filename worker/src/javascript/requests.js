@@ -39,10 +39,11 @@
 
   // Requests and their replies.
   const pending = new Map();
-  const request = (kind, texts, shape, subject) =>
+  const request = (kind, texts, shape, subject, timeoutMs = 0) =>
     new Promise((resolve, reject) => {
       const stack = stackHere();
-      const answer = native.start(kind, wellFormed(texts[0] ?? ""), wellFormed(texts[1] ?? ""), texts[2] ?? "");
+      const [first = "", second = "", third = ""] = texts;
+      const answer = native.start(kind, wellFormed(first), wellFormed(second), third, timeoutMs);
       if (answer[1]) reject(errorFrom(answer[1], stack));
       else pending.set(answer[0], { resolve, reject, shape, stack, subject });
     });
@@ -95,16 +96,49 @@
     }
     return encode(values, true);
   };
-  const invoke = (server, tool, values) => {
-    let json;
+  // Seconds as the supervisor gets them; 0 for the time that is configured.
+  const milliseconds = (options) => {
+    const seconds = options?.timeout;
+    if (seconds === undefined || seconds === null) return 0;
+    if (typeof seconds === "number" && seconds > 0) return Math.max(1, Math.round(Math.min(seconds, 4e6) * 1000));
+    throw new ToolError("timeout must be a number of seconds above 0", { code: "invalid_arguments" });
+  };
+  const invoke = (server, tool, values, options) => {
+    let json, timeoutMs;
     try {
       json = encodeArguments(values);
+      timeoutMs = milliseconds(options);
     } catch (error) {
       // As an async function would: what runs many calls gets a rejection of this one.
       return Promise.reject(error);
     }
-    return request("call", [server, tool, json], unwrap, `${server}.${tool}`);
+    return request("call", [server, tool, json], unwrap, `${server}.${tool}`, timeoutMs);
   };
 
-  Object.assign(realm, { ToolError, ask, errorFrom, hidden, invoke, request, stackHere, textOf });
+  // Resources and prompts.
+  const part = (content) => {
+    if (typeof content.text === "string") return content.text;
+    if (typeof content.blob !== "string") return content;
+    const { blob, ...rest } = content;
+    return { ...rest, data: native.fromBase64(blob) };
+  };
+  const parts = ({ contents }) => (contents.length === 1 ? part(contents[0]) : contents.map(part));
+  const prompt = ({ description, messages }) => ({
+    description: description ?? undefined,
+    messages: messages.map((message) => ({ ...message, content: block(message.content) })),
+  });
+  const listed = ({ items, templates, incomplete }) => {
+    if (incomplete) native.print(true, `there are more than these ${items.length}: the rest is left out\n`);
+    return [...items, ...templates];
+  };
+  const offers = {
+    listResources: (server) => request("list_resources", [server], listed, `the resources of ${server}`),
+    readResource: (server, uri) => request("read_resource", [server, `${uri}`], parts, `${uri}`),
+    listPrompts: (server) => request("list_prompts", [server], listed, `the prompts of ${server}`),
+    async getPrompt(server, name, values = {}) {
+      return request("get_prompt", [server, `${name}`, encode(values, true)], prompt, `the prompt ${name}`);
+    },
+  };
+
+  Object.assign(realm, { ToolError, ask, errorFrom, hidden, invoke, offers, request, stackHere, textOf });
 }

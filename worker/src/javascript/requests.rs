@@ -1,36 +1,59 @@
 //! Requests as the realm asks for them, and replies as it gets them.
 
-use lockhouse_protocol::{Failure, Reply, Request, ServerName, ToolName};
+use lockhouse_protocol::{Failure, PromptName, Reply, Request, ResourceUri, ServerName, ToolName};
 use rquickjs::{Ctx, Object, Result, Value};
 
+/// A request as the realm has it.
+pub(super) struct Asked {
+    pub(super) kind: String,
+    /// Server, name and arguments, as far as the kind has them.
+    pub(super) texts: (String, String, String),
+    /// 0 for the configured one.
+    pub(super) timeout_ms: u32,
+}
+
 /// What a request is about; which texts it carries depends on it.
-fn request(kind: &str, first: String, second: String, third: String) -> Option<Request> {
-    Some(match kind {
+fn request(asked: Asked) -> std::result::Result<Request, String> {
+    let (first, second, third) = asked.texts;
+    let server = |name: String| ServerName::new(name).map_err(|invalid| invalid.to_string());
+    let tool = |name: String| ToolName::new(name).map_err(|invalid| invalid.to_string());
+    Ok(match asked.kind.as_str() {
         "call" => Request::Call {
-            server: ServerName::new(first).ok()?,
-            tool: ToolName::new(second).ok()?,
+            server: server(first)?,
+            tool: tool(second)?,
             arguments: third.into_bytes(),
+            timeout_ms: (asked.timeout_ms > 0).then_some(asked.timeout_ms),
         },
-        "describe" => {
-            Request::Describe { server: ServerName::new(first).ok()?, tool: ToolName::new(second).ok()? }
-        }
-        "list_tools" => Request::ListTools { server: ServerName::new(first).ok()? },
+        "describe" => Request::Describe { server: server(first)?, tool: tool(second)? },
+        "list_tools" => Request::ListTools { server: server(first)? },
         "list_servers" => Request::ListServers,
-        "search" => Request::Search { query: first, limit: second.parse().ok()? },
-        _ => return None,
+        "search" => {
+            let limit = second.parse().map_err(|_| "the limit is not a number".to_owned())?;
+            Request::Search { query: first, limit }
+        }
+        "list_resources" => Request::ListResources { server: server(first)? },
+        "read_resource" => {
+            let uri = ResourceUri::new(second).map_err(|invalid| invalid.to_string())?;
+            Request::ReadResource { server: server(first)?, uri }
+        }
+        "list_prompts" => Request::ListPrompts { server: server(first)? },
+        "get_prompt" => {
+            let name = PromptName::new(second).map_err(|invalid| invalid.to_string())?;
+            Request::GetPrompt { server: server(first)?, name, arguments: third.into_bytes() }
+        }
+        other => return Err(format!("there are no requests of the kind {other}")),
     })
 }
 
-/// The request of a native call. A name that can be no name is a tool that does not exist, and nobody needs to ask:
-/// that is the failure.
-pub(super) fn parse(kind: &str, texts: (String, String, String)) -> std::result::Result<Request, Failure> {
-    let (first, second, third) = texts;
-    let (server, tool) = (first.clone(), second.clone());
-    request(kind, first, second, third).ok_or_else(|| Failure {
+/// The request of a native call. A name that can be no name is one of something that does not exist, and nobody needs to
+/// ask: that is the failure.
+pub(super) fn parse(asked: Asked) -> std::result::Result<Request, Failure> {
+    let (server, name) = (bounded(&asked.texts.0), bounded(&asked.texts.1));
+    request(asked).map_err(|message| Failure {
         code: lockhouse_protocol::FailureCode::UnknownTool,
-        message: format!("no tool is named {:?}", bounded(&format!("{server}.{tool}"))),
-        server: Some(bounded(&server)),
-        tool: Some(bounded(&tool)),
+        message,
+        server: Some(server),
+        tool: Some(name),
         retryable: false,
     })
 }

@@ -1,6 +1,6 @@
 // The MCP servers as objects, their tools as functions.
 (native, realm) => {
-  const { ToolError, ask, errorFrom, hidden, invoke, wellFormed } = realm;
+  const { ToolError, ask, errorFrom, hidden, invoke, offers, wellFormed } = realm;
 
   const servers = new Map();
   const names = new WeakMap();
@@ -63,6 +63,8 @@
     const found = find(server, key);
     if (found) return server.functions.get(found.name) ?? toolFunction(server, found.name);
     if (key === "listTools" || key === "list_tools") return listTools(server);
+    const offer = Object.keys(offers).find((name) => loose(name) === loose(key));
+    if (offer) return (...values) => offers[offer](server.name, ...values);
     const answer = native.ask("describe", server.name, wellFormed(key));
     if (answer[0]) return toolFunction(server, answer[1]?.name ?? key);
     if (answer[1].code !== "unknown_tool") throw errorFrom(answer[1]);

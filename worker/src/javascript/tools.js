@@ -1,6 +1,6 @@
 // The module `mcp_tools`, and what `import` and `require` find.
 (native, realm) => {
-  const { ToolError, find, global, invoke, isOrdinary, names, request, serverObject, serverOf, servers, unknown } = realm;
+  const { ToolError, find, global, invoke, isOrdinary, names, offers, request, serverObject, serverOf, servers, unknown } = realm;
 
   const split = (name) => {
     const text = String(name);
@@ -18,17 +18,18 @@
     const server = serverOf(String(serverName));
     return [server, server?.name ?? String(serverName), (server?.list && find(server, tool)?.name) ?? tool];
   };
-  const callTool = (first, second, third) => {
-    const [serverName, tool, values] =
-      typeof second === "string" ? [first, second, third] : [...split(first), second];
+  // `callTool(server, tool, values, options)` or `callTool("server.tool", values, options)`; `options.timeout` is in seconds.
+  const callTool = (first, second, third, fourth) => {
+    const [serverName, tool, values, options] =
+      typeof second === "string" ? [first, second, third, fourth] : [...split(first), second, third];
     const [server, name, exact] = resolve(serverName, tool);
-    const call = invoke(name, exact, [values]);
+    const call = invoke(name, exact, [values], options);
     if (!server || server.list) return call;
     // Only now is the list worth its price: the name may be another form of a tool's.
     return call.catch((error) => {
       const found = error.code === "unknown_tool" && find(server, tool);
       if (!found || found.name === exact) throw error;
-      return invoke(name, found.name, [values]);
+      return invoke(name, found.name, [values], options);
     });
   };
   const describe = (first, second) => {
@@ -43,9 +44,17 @@
     return request("search", [words, String(most)], undefined, "a search for tools");
   };
   const listServers = () => request("list_servers", [], undefined, "the list of servers");
+  const offer = (name) => (server, ...values) => {
+    const known = [...servers.values()].find(({ proxy }) => proxy === server) ?? serverOf(String(server));
+    return offers[name](known?.name ?? String(server), ...values);
+  };
+  const [listResources, readResource] = [offer("listResources"), offer("readResource")];
+  const [listPrompts, getPrompt] = [offer("listPrompts"), offer("getPrompt")];
   const functions = {
     ToolError, callTool, describe, searchTools, listServers,
     call_tool: callTool, search_tools: searchTools, list_servers: listServers,
+    listResources, readResource, listPrompts, getPrompt,
+    list_resources: listResources, read_resource: readResource, list_prompts: listPrompts, get_prompt: getPrompt,
     callMCPTool: callTool, call_mcp_tool: callTool,
     discoverMCPTools: searchTools, discover_mcp_tools: searchTools,
     getToolSchema: describe, get_tool_schema: describe,

@@ -51,7 +51,7 @@ pub(super) async fn test(files: &Files, arguments: Arguments) -> Result<ExitCode
         if let Some(connection) = supervisor.gate().upstreams().get(&name) {
             connected(connection, begun, &advice, &mut steps).await;
             if let (Some(call), true) = (call, steps.all_done()) {
-                called(supervisor.gate(), &name, call, &mut steps).await;
+                called(&supervisor.gate(), &name, call, &mut steps).await;
             }
             let stopping = Instant::now();
             supervisor.close().await;
@@ -74,7 +74,7 @@ fn call(name: &ServerName, arguments: &Arguments) -> Result<Option<Request>, Exi
         return Err(ExitCode::from(USAGE));
     }
     let arguments = arguments.arguments.clone().into_bytes();
-    Ok(Some(Request::Call { server: name.clone(), tool, arguments }))
+    Ok(Some(Request::Call { server: name.clone(), tool, arguments, timeout_ms: None }))
 }
 
 /// Whether there is anything to connect to.

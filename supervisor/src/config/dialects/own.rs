@@ -12,7 +12,7 @@ use super::tree::{Key, Node, Table, get};
 use crate::config::entry::{Entry, EntryCommand, EntryLimits, EntryOAuth, EntryUrl, LeftOut};
 use crate::upstream::{Confinement, Start, ToolSelection};
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "command",
     "args",
     "env",
@@ -27,6 +27,7 @@ const KEYS: [&str; 20] = [
     "idle_stop_seconds",
     "start_timeout_seconds",
     "call_timeout_seconds",
+    "call_timeout_max_seconds",
     "parallel_calls",
     "queue",
     "queue_timeout_seconds",
@@ -163,6 +164,7 @@ fn limits(fields: Fields<'_>) -> Result<EntryLimits, LeftOut> {
     Ok(EntryLimits {
         start_timeout: seconds(fields, "start_timeout_seconds")?,
         call_timeout: seconds(fields, "call_timeout_seconds")?,
+        call_timeout_max: seconds(fields, "call_timeout_max_seconds")?,
         parallel_calls: count("parallel_calls", (1, 1_024), "1 to 1024")?,
         queue: count("queue", (0, 65_536), "0 to 65536")?,
         queue_timeout: seconds(fields, "queue_timeout_seconds")?,

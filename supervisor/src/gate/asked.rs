@@ -1,0 +1,66 @@
+//! What a worker asks of an upstream server, and what became of it.
+
+use std::time::Duration;
+
+use lockhouse_policies::{Item, Listing};
+use lockhouse_protocol::{CallId, Request, ServerName};
+
+use super::Requester;
+use crate::audit::Subject;
+
+/// One thing asked of one upstream server.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) server: ServerName,
+    pub(crate) item: Item,
+}
+
+impl Asked {
+    /// None for a question that is answered here.
+    pub(crate) fn of(request: &Request) -> Option<Self> {
+        let (server, item) = match request {
+            Request::Call { server, tool, .. } => (server, Item::Tool(tool.clone())),
+            Request::ReadResource { server, uri } => (server, Item::Resource(uri.clone())),
+            Request::GetPrompt { server, name, .. } => (server, Item::Prompt(name.clone())),
+            Request::ListResources { server } => (server, Item::List(Listing::Resources)),
+            Request::ListPrompts { server } => (server, Item::List(Listing::Prompts)),
+            Request::ListServers
+            | Request::ListTools { .. }
+            | Request::Describe { .. }
+            | Request::Search { .. } => return None,
+        };
+        Some(Self { server: server.clone(), item })
+    }
+
+    pub(super) fn subject(&self, from: &Requester, call: CallId) -> Subject<'_> {
+        Subject { execution: from.execution, call, server: &self.server, item: &self.item }
+    }
+}
+
+/// What became of one call, for the answer.
+#[derive(Clone, Debug)]
+pub(crate) struct CallRecord {
+    pub(crate) server: String,
+    /// `tool`, or what else was asked for.
+    pub(crate) kind: &'static str,
+    /// Cut: a URI can be long.
+    pub(crate) name: String,
+    pub(crate) outcome: &'static str,
+    /// Whether it may have changed something.
+    pub(crate) changes: bool,
+    pub(crate) ms: f64,
+    pub(crate) bytes: usize,
+}
+
+impl CallRecord {
+    pub(super) fn new(
+        asked: &Asked,
+        outcome: &'static str,
+        changes: bool,
+        took: Duration,
+        bytes: usize,
+    ) -> Self {
+        let (server, kind, name) = (asked.server.to_string(), asked.item.kind(), asked.item.to_string());
+        Self { server, kind, name, outcome, changes, ms: took.as_micros() as f64 / 1000.0, bytes }
+    }
+}

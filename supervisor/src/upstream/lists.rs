@@ -1,0 +1,116 @@
+//! A server's lists of resources and prompts: all pages, as far as they fit.
+
+use std::time::Duration;
+
+use lockhouse_policies::Listing;
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientRequest, ErrorCode, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+    PaginatedRequestParams,
+};
+use rmcp::service::{Peer, ServiceError};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::request::send;
+
+const PAGES_MAX: usize = 100;
+const ENTRIES_MAX: usize = 10_000;
+const BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// What is listed, by method.
+#[derive(Clone, Copy)]
+enum Kind {
+    Resources,
+    Templates,
+    Prompts,
+}
+
+/// One page of any of the lists.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page<'a> {
+    #[serde(borrow, alias = "resources", alias = "resourceTemplates", alias = "prompts", default)]
+    entries: Vec<&'a RawValue>,
+    next_cursor: Option<String>,
+}
+
+/// Entries that are kept, each as its JSON.
+#[derive(Default)]
+struct Kept {
+    entries: Vec<String>,
+    bytes: usize,
+    incomplete: bool,
+}
+
+/// The list for the gate, as JSON: `{"items", "templates", "incomplete"}`.
+pub(super) async fn list(
+    peer: &Peer<RoleClient>,
+    listing: Listing,
+    limit: Duration,
+) -> Result<Vec<u8>, ServiceError> {
+    let deadline = Instant::now() + limit;
+    let (items, templates) = match listing {
+        Listing::Prompts => (all(peer, Kind::Prompts, deadline).await?, Kept::default()),
+        Listing::Resources => {
+            let items = all(peer, Kind::Resources, deadline).await?;
+            let templates = match all(peer, Kind::Templates, deadline).await {
+                // Many servers have none, and do not know the method.
+                Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+                    Kept::default()
+                }
+                templates => templates?,
+            };
+            (items, templates)
+        }
+    };
+    let json = format!(
+        r#"{{"items":[{}],"templates":[{}],"incomplete":{}}}"#,
+        items.entries.join(","),
+        templates.entries.join(","),
+        items.incomplete || templates.incomplete,
+    );
+    Ok(json.into_bytes())
+}
+
+async fn all(peer: &Peer<RoleClient>, kind: Kind, deadline: Instant) -> Result<Kept, ServiceError> {
+    let mut kept = Kept::default();
+    let mut cursor: Option<String> = None;
+    for _ in 0..PAGES_MAX {
+        let limit = deadline.saturating_duration_since(Instant::now());
+        let page = send(peer.clone(), request(kind, cursor.clone()), limit).await?;
+        let page: Page<'_> = serde_json::from_str(&page).map_err(|_| ServiceError::UnexpectedResponse)?;
+        kept.add(&page.entries);
+        if kept.incomplete || page.next_cursor.is_none() {
+            return Ok(kept);
+        }
+        cursor = page.next_cursor;
+    }
+    kept.incomplete = true;
+    Ok(kept)
+}
+
+impl Kept {
+    fn add(&mut self, entries: &[&RawValue]) {
+        for entry in entries {
+            self.bytes += entry.get().len();
+            if self.entries.len() == ENTRIES_MAX || self.bytes > BYTES_MAX {
+                self.incomplete = true;
+                return;
+            }
+            self.entries.push(entry.get().to_owned());
+        }
+    }
+}
+
+fn request(kind: Kind, cursor: Option<String>) -> ClientRequest {
+    let params = PaginatedRequestParams::default().with_cursor(cursor);
+    match kind {
+        Kind::Resources => ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params)),
+        Kind::Templates => {
+            ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest::with_param(params))
+        }
+        Kind::Prompts => ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(params)),
+    }
+}
