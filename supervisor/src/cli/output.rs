@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether something could not be written for another reason, such as a full disk.
 static FAILED: AtomicBool = AtomicBool::new(false);
+/// Whether whoever read it has left.
+static UNREAD: AtomicBool = AtomicBool::new(false);
 
 macro_rules! print {
     ($($words:tt)*) => { $crate::cli::output::to_stdout(format_args!($($words)*)) };
@@ -28,7 +30,8 @@ macro_rules! eprintln {
 pub(crate) fn to_stdout(words: Arguments<'_>) {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_fmt(words).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe && !FAILED.swap(true, Ordering::Relaxed) => {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => UNREAD.store(true, Ordering::Relaxed),
+        Err(error) if !FAILED.swap(true, Ordering::Relaxed) => {
             to_stderr(format_args!("lockhouse: cannot write to standard output: {error}\n"));
         }
         _ => {}
@@ -38,6 +41,11 @@ pub(crate) fn to_stdout(words: Arguments<'_>) {
 /// Where this fails there is nobody left to tell.
 pub(crate) fn to_stderr(words: Arguments<'_>) {
     let _ = std::io::stderr().lock().write_fmt(words);
+}
+
+/// Whether nobody reads standard output any more: a command without an end of its own ends then.
+pub(crate) fn unread() -> bool {
+    UNREAD.load(Ordering::Relaxed)
 }
 
 /// Whether standard output is incomplete although somebody wanted it.

@@ -74,6 +74,16 @@ fn what_a_person_wrote_stays_as_it_is() {
 }
 
 #[test]
+fn a_configuration_that_is_named_and_not_there_is_made() {
+    let lockhouse = Lockhouse::new();
+    let named = lockhouse.path("project.toml");
+    let added = lockhouse.run(&["server", "add", "x", "--config", named.to_str().unwrap(), "--", "y"]);
+    assert_eq!(added.status, Some(0), "{added:?}");
+    assert_eq!((text(named.clone()), mode(&named)), ("[servers.x]\ncommand = \"y\"\n".to_owned(), 0o600));
+    assert!(!config(&lockhouse).exists());
+}
+
+#[test]
 fn a_configuration_that_is_a_link_stays_one() {
     let lockhouse = Lockhouse::new();
     let real = lockhouse.file("dotfiles/lockhouse.toml", WRITTEN);

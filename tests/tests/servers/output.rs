@@ -1,5 +1,6 @@
 //! What becomes of output that nobody reads, and of a server that failed.
 
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use lockhouse_tests::{Finished, Lockhouse, Table, ensure};
@@ -36,6 +37,24 @@ fn a_reader_that_leaves_early_does_no_harm() {
     let complaint = led(&lockhouse, &["server", "get", "none"], "2>&1 | true");
     table.row("a complaint", ensure(complaint.stderr.contains("status 2"), complaint));
     table.finish();
+}
+
+#[test]
+fn a_followed_log_ends_with_its_reader() {
+    let lockhouse = Lockhouse::new().server("fixture", &[]);
+    let log = lockhouse.file("state/lockhouse/logs/fixture.log", "T 7 first\n");
+    let append = |line: &str| {
+        let mut file = std::fs::OpenOptions::new().append(true).open(&log).unwrap();
+        file.write_all(line.as_bytes()).unwrap();
+    };
+    let mut command = lockhouse.command(&["server", "logs", "fixture", "--follow"]);
+    let mut following = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(following.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(first, "T 7 first\n");
+    assert!(following.try_wait().unwrap().is_none(), "control");
+    append("T 7 nobody reads this\n");
+    assert!(following.wait().unwrap().success());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod entry;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -51,12 +52,14 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let mut entry = Entry::new(arguments).map_err(|mistake| complain(&mistake, USAGE))?;
-    let settings = super::load(files)?;
+    // A configuration that is named and not there yet is made.
+    let is_new = files.config.as_ref().is_some_and(|named| !named.exists());
+    let servers = if is_new { BTreeMap::new() } else { super::load(files)?.servers };
     let mut edit = Edit::open(files).map_err(|error| complain_config(&error))?;
     let name = entry.name.to_string();
     let same = |other: &&ServerName| identifier(other.as_str()) == identifier(&name);
     if edit.server(&name).is_none()
-        && let Some((other, server)) = settings.servers.iter().find(|(other, _)| same(other))
+        && let Some((other, server)) = servers.iter().find(|(other, _)| same(other))
     {
         let same_name = if *other == entry.name { "" } else { ", which code would call the same" };
         eprintln!(
@@ -73,18 +76,18 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
         return Err(ExitCode::from(USAGE));
     }
     let replaced = edit.server(&name).map(secrets).unwrap_or_default();
-    let kept = keep_secrets(&mut entry, edit.path())?;
+    let kept = keep_secrets(&mut entry, edit.path()).map_err(|error| complain_config(&error))?;
     let path = edit.path().to_owned();
     edit.set_server(&name, entry.to_table());
     let text = edit.text();
     if let Err(error) = edit.save(files) {
-        kept.iter().for_each(|(_, file)| drop(std::fs::remove_file(file)));
+        forget(&kept);
         return Err(complain_config(&error));
     }
     println!("added {name} to {}", path.display());
-    for (secret, file) in &kept {
+    for Kept { name, file } in &kept {
         println!(
-            "the value of {secret} looks like a secret: it is in {}, which only you can read, and the configuration refers to it",
+            "the value of {name} looks like a secret: it is in {}, which only you can read, and the configuration refers to it",
             file.display()
         );
     }
@@ -107,21 +110,33 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// Moves what looks like a secret to files, and refers to those instead. Which values that were, and where they are.
-fn keep_secrets(entry: &mut Entry, config: &Path) -> Result<Vec<(String, PathBuf)>, ExitCode> {
+/// A value that was moved to a file.
+struct Kept {
+    name: String,
+    file: PathBuf,
+}
+
+/// Moves what looks like a secret to files, and refers to those instead.
+fn keep_secrets(entry: &mut Entry, config: &Path) -> Result<Vec<Kept>, ConfigError> {
     let directory = config::secrets_directory().unwrap_or_else(|| config.with_file_name("secrets"));
-    let name = entry.name.to_string();
+    let server = entry.name.to_string();
     let mut kept = Vec::new();
-    for (secret, value) in entry.values_mut() {
-        if config::looks_secret(secret, value) {
-            let file = config::keep(&directory, &name, secret, value).map_err(|source| {
-                complain_config(&ConfigError::Unwritable { path: directory.clone(), source })
-            })?;
-            *value = format!("${{file:{}}}", file.display());
-            kept.push((secret.clone(), file));
-        }
+    for (name, value) in
+        entry.values_mut().iter_mut().filter(|(name, value)| config::looks_secret(name, value))
+    {
+        let file = config::keep(&directory, &server, name, value).map_err(|source| {
+            forget(&kept);
+            ConfigError::Unwritable { path: directory.clone(), source }
+        })?;
+        *value = format!("${{file:{}}}", file.display());
+        kept.push(Kept { name: name.clone(), file });
     }
     Ok(kept)
+}
+
+/// Of a server that was not added.
+fn forget(kept: &[Kept]) {
+    kept.iter().for_each(|kept| drop(std::fs::remove_file(&kept.file)));
 }
 
 /// Says what is likely to be a mistake, and may not be one.

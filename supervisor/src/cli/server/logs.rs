@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{load, unknown};
 use crate::cli::terminal::harmless;
-use crate::cli::{UNAVAILABLE, complain, complain_config};
+use crate::cli::{UNAVAILABLE, complain, complain_config, output};
 use crate::config::{ConfigError, Files};
 use file::LogFile;
 
@@ -50,13 +50,14 @@ pub(super) async fn logs(files: &Files, arguments: &Arguments) -> Result<ExitCod
     last.iter().for_each(|line| print(line, arguments.json));
     if arguments.follow {
         let follow = async {
-            loop {
+            while !output::unread() {
                 tokio::time::sleep(LOOK_EVERY).await;
                 file.more().map_err(unreadable)?.iter().for_each(|line| print(line, arguments.json));
             }
+            Ok::<_, ExitCode>(())
         };
         tokio::select! {
-            failed = follow => return failed,
+            done = follow => done?,
             _ = tokio::signal::ctrl_c() => {}
         }
     }
