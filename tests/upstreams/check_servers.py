@@ -84,7 +84,7 @@ class Session:
             seconds = time.monotonic() - begun
             for told in states:
                 row = pending.get(told["name"])
-                if row and told["state"] == ("failed" if Trait.HANGS in row.server.traits else "connected"):
+                if row and told["state"] in final_states(row.server):
                     row.ready_s = seconds
                     del pending[told["name"]]
             await asyncio.sleep(0.2)
@@ -105,6 +105,11 @@ class Session:
             expected = "refuses" if server.call.fails else "answers"
             if outcome != expected or not server.call.is_met_by(answer):
                 row.faults.append(f"{server.call.expression} {outcome}: {json.dumps(answer)[:500]}")
+
+
+def final_states(server: Server) -> set[str]:
+    """One that should not fail and does will be started again."""
+    return {"connected", "failed"} if Trait.HANGS in server.traits else {"connected"}
 
 
 def unusable(row: Row, told: str) -> list[str]:

@@ -8,7 +8,7 @@ from world import World
 from server import Server
 
 # For a start beside thirty others on a small machine.
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = 600
 
 
 class Settings:

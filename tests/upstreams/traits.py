@@ -150,7 +150,7 @@ SHOWN = {
 async def not_shown(server: Server, entry: dict, place: str) -> list[str]:
     """What the server is in the table for and does not do."""
     missing = []
-    for trait in server.traits:
+    for trait in filter(server.traits.__contains__, Trait):
         async with started(entry, place) as bare:
             if not await SHOWN[trait](bare, server):
                 missing.append(f"without Lockhouse it is not true that it {trait.value}")
