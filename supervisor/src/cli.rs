@@ -1,8 +1,11 @@
 //! The command line: one file per command.
 #![allow(clippy::print_stdout)] // This is where the program speaks to people.
 
+mod consent;
 mod demo;
 mod doctor;
+mod import;
+mod init;
 mod policy;
 mod run;
 mod serve;
@@ -49,6 +52,10 @@ enum Command {
     /// List, search and show the tools of the configured servers
     #[command(subcommand)]
     Tools(tools::Command),
+    /// Take the servers that AI clients have into the configuration, and plaintext secrets out of it
+    Import(import::Arguments),
+    /// Write the entry that points at Lockhouse into an AI client's own file
+    Init(init::Arguments),
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
@@ -79,6 +86,8 @@ pub(crate) fn main() -> ExitCode {
             Command::Run(arguments) => run::run(&files, arguments).await,
             Command::Demo => demo::demo().await,
             Command::Tools(command) => tools::tools(&files, command).await,
+            Command::Import(arguments) => import::import(&files, &arguments),
+            Command::Init(arguments) => init::init(&files, &arguments),
             Command::Policy(command) => policy::policy(&files, command).await,
             Command::Doctor(arguments) => doctor::doctor(&files, &arguments).await,
             Command::DemoServer => match demo::server::serve().await {

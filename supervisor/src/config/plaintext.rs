@@ -1,0 +1,171 @@
+//! Secrets that somebody is about to write down in the clear: noticed, and kept in files that only their owner reads.
+
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Words of a name whose value is a secret, wherever they stand in it.
+const SECRET_WORDS: [&str; 14] = [
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "apikey",
+    "credential",
+    "credentials",
+    "authorization",
+    "bearer",
+    "cookie",
+    "pat",
+    "pwd",
+    "dsn",
+];
+/// Words of a name whose value only says where a secret is, or how it is used.
+const PLACE_WORDS: [&str; 12] =
+    ["file", "path", "dir", "directory", "url", "uri", "endpoint", "id", "name", "type", "env", "public"];
+/// How tokens of well-known services begin.
+const SECRET_BEGINNINGS: [&str; 21] = [
+    "sk-",
+    "sk_",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "ghu_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xapp-",
+    "AKIA",
+    "AIza",
+    "npm_",
+    "pypi-",
+    "hf_",
+    "eyJ",
+    "lin_api_",
+    "Bearer ",
+    "Basic ",
+    "-----BEGIN",
+];
+/// Shorter values are words and numbers.
+const SECRET_CHARS_MIN: usize = 6;
+
+/// Whether the value of a variable, header or option of this name is likely to be a secret. A guess, which errs on the
+/// side of secrecy. A reference is none.
+pub(crate) fn looks_secret(name: &str, value: &str) -> bool {
+    if value.contains("${") || value.chars().count() < SECRET_CHARS_MIN {
+        return false;
+    }
+    if SECRET_BEGINNINGS.iter().any(|beginning| value.starts_with(beginning)) || has_password(value) {
+        return true;
+    }
+    let words = words(name);
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    // `API_KEY`, `X-Api-Key`, `privateKey`; not `KEYBOARD`.
+    let is_key = words.last().is_some_and(|last| last == "key");
+    (has(&SECRET_WORDS) || is_key) && !words.last().is_some_and(|last| PLACE_WORDS.contains(&last.as_str()))
+}
+
+/// `postgres://user:password@host/`
+fn has_password(value: &str) -> bool {
+    url::Url::parse(value).is_ok_and(|url| url.password().is_some_and(|password| !password.is_empty()))
+}
+
+/// `GITHUB_TOKEN`, `X-Api-Key` and `apiKey` in words, small.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut after_small = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && after_small) {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (c.is_alphanumeric(), words.last_mut()) {
+            word.extend(c.to_lowercase());
+        }
+        after_small = c.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Secrets of one server that may have the same name.
+const SAME_NAMES_MAX: usize = 100;
+
+/// Writes a value of a server to a new file of its own, and gives the path.
+///
+/// # Errors
+/// What kept the file from being written.
+pub(crate) fn keep(directory: &Path, server: &str, name: &str, value: &str) -> std::io::Result<PathBuf> {
+    if directory.to_str().is_none_or(|path| path.contains(['}', '$'])) {
+        let words = "a reference cannot name this directory: it has }, $ or no Unicode in its path";
+        return Err(std::io::Error::other(words));
+    }
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let name: String = name.chars().map(plain).collect();
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    for number in 1..=SAME_NAMES_MAX {
+        // An older one may still be referred to.
+        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+        let path = directory.join(format!("{server}.{name}{suffix}"));
+        match options.open(&path) {
+            Ok(mut file) => {
+                file.write_all(value.as_bytes()).and_then(|()| file.sync_all())?;
+                return Ok(path);
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_by_their_name_or_their_form() {
+        for (name, value) in [
+            ("GITHUB_TOKEN", "0123456789"),
+            ("X-Api-Key", "0123456789"),
+            ("apiKey", "0123456789"),
+            ("Authorization", "Bearer 0123"),
+            ("DB_PASSWORD", "hunter2"),
+            ("ANYTHING", "ghp_0123456789"),
+            ("DATABASE_URL", "postgres://user:pass@db/x"),
+        ] {
+            assert!(looks_secret(name, value), "{name}");
+        }
+        for (name, value) in [
+            ("GITHUB_HOST", "github.example.com"),
+            ("KEYBOARD", "qwertz-de"),
+            ("TOKEN_FILE", "/run/secrets/token"),
+            ("GITHUB_TOKEN", "${env:GITHUB_TOKEN}"),
+            ("MAX_TOKENS", "100000"),
+            ("API_KEY", "none"),
+            ("DATABASE_URL", "postgres://db/x"),
+            ("Accept", "application/json"),
+        ] {
+            assert!(!looks_secret(name, value), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_kept_is_its_owners_alone_and_takes_no_other_ones_place() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let secrets = directory.path().join("secrets");
+        let first = keep(&secrets, "git", "X/../Key", "one").expect("a file");
+        let second = keep(&secrets, "git", "X/../Key", "two").expect("a file");
+        let text = |path: &Path| std::fs::read_to_string(path).expect("text");
+        assert_eq!((text(&first), text(&second)), ("one".to_owned(), "two".to_owned()));
+        assert_eq!(first, secrets.join("git.X____Key"));
+        let mode = |path: &Path| std::fs::metadata(path).expect("metadata").permissions().mode() & 0o777;
+        assert_eq!((mode(&first), mode(&secrets)), (0o600, 0o700));
+        assert_eq!(std::fs::read_dir(&secrets).expect("a directory").count(), 2);
+    }
+}
