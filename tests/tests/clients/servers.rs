@@ -1,6 +1,8 @@
 //! `--servers` and `servers_files`.
 
-use lockhouse_tests::{Lockhouse, Table, ensure, fixture_server};
+use std::os::unix::fs::PermissionsExt;
+
+use lockhouse_tests::{Finished, Lockhouse, Table, ensure, fixture_server};
 
 use crate::dialect;
 
@@ -106,4 +108,39 @@ fn a_person_reads_what_to_do_about_a_broken_file_and_sees_no_secret() {
     }
     let finished = Lockhouse::new().config(&dialect("bad/own.toml")).run(&["policy", "check"]);
     assert!(finished.status == Some(2) && !finished.stderr.contains("SEKRET"), "{finished:?}");
+}
+
+#[test]
+fn a_keyring_is_asked_and_its_absence_told() {
+    let lockhouse = Lockhouse::new().policy("version = 1\n").config(
+        "[servers.kept]\ncommand = 'x'\nenv = { A = '${keyring:service/user}' }\n[servers.lost]\ncommand = 'x'\nenv = { A = '${keyring:service/other}' }\n",
+    );
+    let script = "#!/bin/sh\n[ \"$*\" = 'lookup service service username user' ] && printf SEKRET\n";
+    let tool = lockhouse.file("bin/secret-tool", script);
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let with_tool =
+        Finished::of(lockhouse.command(&["policy", "check"]).env("PATH", lockhouse.path("bin")), b"");
+    let without =
+        Finished::of(lockhouse.command(&["policy", "check"]).env("PATH", lockhouse.path("none")), b"");
+    let mut table = Table::new("values from a keyring");
+    let known =
+        |finished: &Finished, name: &str| finished.stdout.contains(&format!("server {name} is configured"));
+    table.row("an entry that is there", ensure(known(&with_tool, "kept"), &with_tool));
+    let told = with_tool.stderr.contains("service/other cannot be read: there is no such entry");
+    table.row("one that is not", ensure(!known(&with_tool, "lost") && told, &with_tool));
+    let told = without.stderr.contains("secret-tool is not installed");
+    table.row("no keyring", ensure(!known(&without, "kept") && told, &without));
+    table.row("its value is not told", ensure(!with_tool.told().contains("SEKRET"), &with_tool));
+    table.finish();
+}
+
+#[test]
+fn more_servers_than_are_held_are_left_out() {
+    let entry = |number: usize| format!("\"s{number}\": {{\"command\": \"x\"}}");
+    let entries: Vec<String> = (0..501).map(entry).collect();
+    let lockhouse = Lockhouse::new().policy("version = 1\n");
+    let path = lockhouse.file("many.json", format!("{{\"mcpServers\": {{{}}}}}", entries.join(",")));
+    let (names, told) = named(&lockhouse, &["--servers", path.to_str().unwrap()]);
+    assert_eq!(names.len(), 500);
+    assert!(told.contains("\"s500\" is left out: there are 500 others"), "{told}");
 }
