@@ -4,8 +4,11 @@
 mod output; // First: the others print through its macros.
 
 mod confine;
+mod consent;
 mod demo;
 mod doctor;
+mod import;
+mod init;
 mod policy;
 mod run;
 mod serve;
@@ -57,6 +60,10 @@ enum Command {
     /// Add, remove, list and try upstream servers
     #[command(subcommand)]
     Server(server::Command),
+    /// Take the servers that AI clients have into the configuration, and plaintext secrets out of it
+    Import(import::Arguments),
+    /// Write the entry that points at Lockhouse into an AI client's own file
+    Init(init::Arguments),
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
@@ -95,6 +102,8 @@ pub(crate) fn main() -> ExitCode {
             Command::Demo => demo::demo().await,
             Command::Tools(command) => tools::tools(&files, command).await,
             Command::Server(command) => server::server(&files, command).await,
+            Command::Import(arguments) => import::import(&files, &arguments),
+            Command::Init(arguments) => init::init(&files, &arguments),
             Command::Policy(command) => policy::policy(&files, command).await,
             Command::Doctor(arguments) => doctor::doctor(&files, &arguments).await,
             Command::Confine(arguments) => confine::confine(arguments),

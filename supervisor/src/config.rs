@@ -1,12 +1,16 @@
 //! The configuration: files people write, checked whole, turned into the settings that each part takes.
 
+mod backup;
+mod clients;
 mod dialects;
 mod document;
 mod edit;
 mod entry;
 mod env_file;
 mod faults;
+mod insertion;
 mod locate;
+mod own_table;
 mod plaintext;
 mod references;
 mod requirements;
@@ -25,12 +29,20 @@ use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
 use crate::execution::ExecutionLimits;
 use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
-use crate::upstream::{Places, ServerDefinition};
+use crate::upstream::{Places, ServerDefinition, ServerLimits};
 pub(crate) use requirements::Refusal;
 use requirements::Requirements;
 
+pub(crate) use backup::{back_up, replace};
+pub(crate) use clients::{Client, project_files};
+pub(crate) use dialects::{Listed, Listing};
 pub(crate) use edit::Edit;
+pub(crate) use entry::{Entry, LeftOut};
+pub(crate) use insertion::{Insertion, StartEntry, insert};
+pub(crate) use own_table::own_table;
 pub(crate) use plaintext::{keep, looks_secret};
+pub(crate) use references::{Surroundings, Unresolved};
+pub(crate) use roster::usable;
 pub(crate) use unused::Unused;
 pub(crate) use written::Written;
 
@@ -131,7 +143,7 @@ impl Settings {
     /// [`ConfigError`], with every fault of the file that it is about.
     pub(crate) fn load(files: &Files) -> Result<Self, ConfigError> {
         let path = locate::file(files.config.as_deref(), "config.toml");
-        let surroundings = references::Surroundings::of_process();
+        let surroundings = Surroundings::of_process();
         let document = match &path {
             Some(path) => document::Document::parse(&read(path)?, &surroundings)?,
             None => document::Document::default(),
@@ -241,6 +253,21 @@ pub(crate) fn find_policy(files: &Files) -> Option<PathBuf> {
     locate::file(files.policy.as_deref(), "policy.toml")
 }
 
+/// The servers of any AI client's file, as they are written; `None` when it lists none.
+pub(crate) fn list_servers(path: &Path, surroundings: &Surroundings) -> Result<Option<Listing>, ConfigError> {
+    Ok(dialects::read(&read(path)?, surroundings)?)
+}
+
+/// Whether an AI client's file has an entry for Lockhouse under a name of its user's choice.
+pub(crate) fn points_at_us(source: &Source, surroundings: &Surroundings) -> bool {
+    let Ok(Some(listing)) = dialects::read(source, surroundings) else { return false };
+    let others = listing.servers.into_iter().filter(|listed| listed.name != insertion::NAME);
+    others.filter_map(|listed| listed.entry.ok()).any(|entry| {
+        let resolved = entry.resolve(surroundings, ServerLimits::default(), String::new());
+        resolved == Err(LeftOut::Itself)
+    })
+}
+
 /// Where values are kept that are not written down in the configuration.
 pub(crate) fn secrets_directory() -> Option<PathBuf> {
     Some(locate::user_directory()?.join("secrets"))
@@ -257,7 +284,7 @@ pub(crate) fn policy_path(files: &Files) -> Result<PathBuf, ConfigError> {
     files.policy.clone().or_else(default).ok_or(ConfigError::NoPolicyDirectory)
 }
 
-fn read(path: &Path) -> Result<Source, ConfigError> {
+pub(crate) fn read(path: &Path) -> Result<Source, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
     let unusable = |reason: String| ConfigError::Unusable { path: path.to_owned(), reason };
     let metadata = std::fs::metadata(path).map_err(unreadable)?;

@@ -16,6 +16,7 @@ macro_rules! print {
 }
 
 macro_rules! println {
+    () => { $crate::cli::output::to_stdout(format_args!("\n")) };
     ($($words:tt)*) => { $crate::cli::output::to_stdout(format_args!("{}\n", format_args!($($words)*))) };
 }
 

@@ -27,9 +27,9 @@ use super::faults;
 use super::references::Surroundings;
 use fields::Fields;
 use syntax::Syntax;
-use tree::{Key, Node};
+use tree::Key;
 
-pub(super) use tree::without_servers;
+pub(super) use tree::{Node, Table, get_below as table_at, parse_json, without_servers};
 
 /// One way of listing servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,25 @@ pub(crate) enum Dialect {
     Plain,
     /// `[servers.NAME]`, as in our configuration.
     Own,
+}
+
+impl Dialect {
+    /// Whose it is, as people know it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeDesktop => "Claude Desktop",
+            Self::ClaudeCode => "Claude Code",
+            Self::Cursor => "Cursor",
+            Self::VsCode => "VS Code",
+            Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::Windsurf => "Windsurf",
+            Self::Zed => "Zed",
+            Self::OpenCode => "OpenCode",
+            Self::Plain => "plain",
+            Self::Own => "Lockhouse",
+        }
+    }
 }
 
 /// What a file lists.

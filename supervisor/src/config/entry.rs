@@ -14,7 +14,7 @@ use crate::upstream::{
 };
 
 /// One server, with references.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) reach: EntryReach,
     pub(crate) limits: EntryLimits,
@@ -22,13 +22,13 @@ pub(crate) struct Entry {
     pub(crate) tools: ToolSelection,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum EntryReach {
     Command(EntryCommand),
     Url(EntryUrl),
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EntryCommand {
     pub(crate) program: Template,
     pub(crate) arguments: Vec<Template>,
@@ -39,7 +39,7 @@ pub(crate) struct EntryCommand {
     pub(crate) confinement: Option<Confinement>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EntryUrl {
     pub(crate) url: Template,
     pub(crate) headers: BTreeMap<String, Template>,
@@ -47,7 +47,7 @@ pub(crate) struct EntryUrl {
     pub(crate) oauth: Option<EntryOAuth>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EntryOAuth {
     pub(crate) client_credentials: bool,
     pub(crate) client_id: Option<Template>,
@@ -59,7 +59,7 @@ pub(crate) struct EntryOAuth {
 }
 
 /// What the file says of them; the rest has a default.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct EntryLimits {
     pub(crate) start_timeout: Option<Duration>,
     pub(crate) call_timeout: Option<Duration>,
@@ -109,6 +109,29 @@ impl Entry {
             limits: EntryLimits::default(),
             start: Start::default(),
             tools: ToolSelection::default(),
+        }
+    }
+
+    /// With the variables of its `envFile` among its own: our configuration has no such files.
+    pub(crate) fn with_env_file(mut self, surroundings: &Surroundings) -> Result<Self, LeftOut> {
+        if let EntryReach::Command(command) = &mut self.reach
+            && let Some(path) = command.env_file.take()
+        {
+            for (name, text) in variables(&path, surroundings)? {
+                command.environment.entry(name).or_insert_with(|| Template::literal(text));
+            }
+        }
+        Ok(self)
+    }
+
+    /// What it reaches, for people: without anything that may be a secret.
+    pub(crate) fn summary(&self) -> String {
+        match &self.reach {
+            EntryReach::Command(command) => format!("stdio {}", command.program.to_own_syntax()),
+            EntryReach::Url(url) => {
+                let url = url.url.as_literal().and_then(|url| url::Url::parse(url).ok());
+                format!("http {}", url.as_ref().and_then(url::Url::host_str).unwrap_or("(a reference)"))
+            }
         }
     }
 
@@ -166,10 +189,7 @@ impl EntryCommand {
             return Err(LeftOut::Itself);
         }
         let mut environment = match &self.env_file {
-            Some(path) => {
-                let path = value("envFile", path, surroundings)?;
-                env_file::read(&surroundings.expand_home(&path))?
-            }
+            Some(path) => variables(path, surroundings)?,
             None => BTreeMap::new(),
         };
         environment.extend(values("env", &self.environment, surroundings)?);
@@ -202,6 +222,12 @@ impl EntryCommand {
             confinement: self.confinement.clone().map(|confinement| at_home(confinement, surroundings)),
         })
     }
+}
+
+/// What an `envFile` has.
+fn variables(path: &Template, surroundings: &Surroundings) -> Result<BTreeMap<String, String>, LeftOut> {
+    let path = value("envFile", path, surroundings)?;
+    env_file::read(&surroundings.expand_home(&path))
 }
 
 fn at_home(confinement: Confinement, surroundings: &Surroundings) -> Confinement {

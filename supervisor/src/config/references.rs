@@ -133,12 +133,32 @@ impl Template {
 
     /// As Lockhouse's own configuration writes it.
     pub(crate) fn to_own_syntax(&self) -> String {
-        let written = |piece: &Piece| match piece {
-            Piece::Text(text) => text.replace("${", "$${"),
-            Piece::Reference(reference) => reference.to_own_syntax(),
-        };
-        self.0.iter().map(written).collect()
+        let mut written = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => {
+                    let mut pieces = text.split('{');
+                    written.push_str(pieces.next().unwrap_or_default());
+                    for after in pieces {
+                        double_dollars(&mut written);
+                        written.push('{');
+                        written.push_str(after);
+                    }
+                }
+                Piece::Reference(reference) => {
+                    double_dollars(&mut written);
+                    written.push_str(&reference.to_own_syntax());
+                }
+            }
+        }
+        written
     }
+}
+
+/// Before a brace, and before a reference, every `$` of a text is written twice.
+fn double_dollars(written: &mut String) {
+    let dollars = written.len() - written.trim_end_matches('$').len();
+    written.push_str(&"$".repeat(dollars));
 }
 
 /// Without the text, which may be a secret.

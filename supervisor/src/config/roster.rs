@@ -40,6 +40,10 @@ impl Roster {
         Ok(())
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.servers.len()
+    }
+
     pub(super) fn into_servers(self) -> BTreeMap<ServerName, ServerDefinition> {
         self.servers
     }

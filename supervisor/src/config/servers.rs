@@ -13,6 +13,9 @@ use super::unused::Unused;
 use super::{ConfigError, read};
 use crate::upstream::{ServerDefinition, ServerLimits};
 
+/// Servers of all files. Each is a process or a connection, held for as long as we run.
+const SERVERS_MAX: usize = 500;
+
 /// Collects servers. Of two with one name the first counts, and the other one is told.
 pub(super) struct Gathering<'s> {
     roster: Roster,
@@ -72,6 +75,9 @@ impl<'s> Gathering<'s> {
 
     fn take(&mut self, listed: &Listed, place: &str) -> Result<(), LeftOut> {
         let entry = listed.entry.as_ref().map_err(Clone::clone)?;
+        if self.roster.len() >= SERVERS_MAX {
+            return Err(LeftOut::Invalid(format!("there are {SERVERS_MAX} others, and no more are held")));
+        }
         let name = usable(&listed.name).ok_or(LeftOut::Name)?;
         let definition = entry.resolve(self.surroundings, self.limits, place.to_owned())?;
         match self.roster.add(name.clone(), definition) {

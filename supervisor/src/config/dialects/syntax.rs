@@ -135,17 +135,19 @@ fn editor_lookup(body: &str, place: &Place<'_>) -> Option<Piece> {
     })
 }
 
+/// Two `$` before a brace are one that means itself.
 fn own(text: &str, place: &Place<'_>) -> Result<Template, UnknownReference> {
     let mut template = Template::default();
     let mut rest = text;
     while let Some(start) = rest.find("${") {
-        if let Some(before) = rest[..start].strip_suffix('$') {
-            template.push(Piece::Text(format!("{before}${{")));
-            rest = &rest[start + 2..];
+        let before = rest[..start].trim_end_matches('$');
+        let dollars = start - before.len() + 1;
+        template.push(Piece::Text(format!("{before}{}", "$".repeat(dollars / 2))));
+        rest = &rest[start + 1..];
+        if dollars.is_multiple_of(2) {
             continue;
         }
-        template.push(Piece::Text(rest[..start].into()));
-        let (body, after) = rest[start + 2..].split_once('}').ok_or(UnknownReference)?;
+        let (body, after) = rest[1..].split_once('}').ok_or(UnknownReference)?;
         template.push(own_reference(body, place).ok_or(UnknownReference)?);
         rest = after;
     }
@@ -194,6 +196,7 @@ mod tests {
             (Syntax::Shell, "$A/${A} ${B:-b} $1 $", "va/va b $1 $"),
             (Syntax::Editor, "${workspaceFolder}${/}${workspaceFolderBasename}", "/work/app/app"),
             (Syntax::Own, "a${env:A}b $${A} ${env:B:-}", "avab ${A} "),
+            (Syntax::Own, "$$${env:A} $$$${A} $$ $", "$va $${A} $$ $"),
         ] {
             let template = syntax.template(text, &place).expect("a template");
             assert_eq!(template.resolve(&surroundings).as_deref(), Ok(resolved), "{syntax:?}");

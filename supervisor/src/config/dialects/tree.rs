@@ -51,6 +51,21 @@ impl Node {
         if let Value::Text(text) = &self.value { Some(text) } else { None }
     }
 
+    /// As plain JSON.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null | Value::Date => serde_json::Value::Null,
+            Value::Flag(flag) => (*flag).into(),
+            Value::Number(number) if number.fract() == 0.0 && number.abs() < 1e15 => (*number as i64).into(),
+            Value::Number(number) => (*number).into(),
+            Value::Text(text) => text.as_str().into(),
+            Value::List(list) => list.iter().map(Self::to_json).collect(),
+            Value::Table(table) => {
+                table.iter().map(|(key, node)| (key.name.clone(), node.to_json())).collect()
+            }
+        }
+    }
+
     /// Every text in it, keys left out.
     pub(crate) fn texts(&self) -> Vec<&str> {
         match &self.value {
@@ -73,14 +88,25 @@ pub(crate) fn looks_like_json(text: &str) -> bool {
     text.starts_with(['{', '/']) || (text.starts_with('[') && json(text).is_ok())
 }
 
+/// What is under names, one inside the other.
+pub(crate) fn get_below<'t>(table: &'t Table, names: &[&str]) -> Option<&'t Node> {
+    let (last, outer) = names.split_last()?;
+    let table = outer.iter().try_fold(table, |table, name| get(table, name)?.table())?;
+    get(table, last)
+}
+
+pub(crate) fn parse_json(source: &Source) -> Result<Node, Diagnostics> {
+    json(&source.text).map_err(|error| {
+        let (words, help) = words(error.kind());
+        let span = error.range().start..error.range().end;
+        let fault = faults::at(source, Some(span), "the file is not valid JSON", words.into());
+        fault.with_help(help).into()
+    })
+}
+
 pub(crate) fn parse(source: &Source) -> Result<Node, Diagnostics> {
     if looks_like_json(&source.text) {
-        json(&source.text).map_err(|error| {
-            let (words, help) = words(error.kind());
-            let span = error.range().start..error.range().end;
-            let fault = faults::at(source, Some(span), "the file is not valid JSON", words.into());
-            fault.with_help(help).into()
-        })
+        parse_json(source)
     } else {
         let document = DeTable::parse(&source.text).map_err(|error| not_toml(source, &error))?;
         Ok(Node { at: document.span(), value: Value::Table(toml_table(document.into_inner())) })
@@ -107,7 +133,9 @@ const JSONC: ParseOptions = ParseOptions {
 };
 
 fn json(text: &str) -> Result<Node, jsonc_parser::errors::ParseError> {
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &JSONC)?;
+    // A byte order mark is as long as three spaces.
+    let unmarked = text.strip_prefix('\u{feff}').map(|rest| format!("   {rest}"));
+    let parsed = parse_to_ast(unmarked.as_deref().unwrap_or(text), &CollectOptions::default(), &JSONC)?;
     let empty = Node { at: 0..0, value: Value::Null };
     Ok(parsed.value.map_or(empty, json_node))
 }

@@ -1,0 +1,137 @@
+//! A server as `[servers.NAME]` of our configuration.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use toml_edit::{Array, InlineTable, Item, Table, Value};
+
+use super::entry::{Entry, EntryCommand, EntryLimits, EntryOAuth, EntryReach, EntryUrl};
+use super::references::Template;
+
+/// Writes what an entry says. Plain text is first offered to `secret`, with its name, which may put a reference in its
+/// place.
+pub(crate) fn own_table(entry: &Entry, secret: &mut impl FnMut(&str, &str) -> Option<String>) -> Table {
+    let mut writer = Writer { secret };
+    let mut table = Table::new();
+    match &entry.reach {
+        EntryReach::Command(command) => writer.command(&mut table, command),
+        EntryReach::Url(url) => writer.url(&mut table, url),
+    }
+    limits(&mut table, &entry.limits);
+    if entry.start.lazy {
+        table.insert("start", Item::Value("lazy".into()));
+    }
+    if let Some(idle) = entry.start.idle_stop {
+        table.insert("idle_stop_seconds", seconds(idle));
+    }
+    if let Some(only) = &entry.tools.only {
+        table.insert("enabled_tools", list(only.iter().cloned()));
+    }
+    if !entry.tools.except.is_empty() {
+        table.insert("disabled_tools", list(entry.tools.except.iter().cloned()));
+    }
+    table
+}
+
+fn list(texts: impl Iterator<Item = String>) -> Item {
+    Item::Value(Value::Array(texts.collect::<Array>()))
+}
+
+/// Whole seconds are all that our configuration has.
+fn seconds(time: Duration) -> Item {
+    Item::Value((time.as_secs_f64().ceil() as i64).into())
+}
+
+fn limits(table: &mut Table, limits: &EntryLimits) {
+    let mut set = |key, value: Option<Item>| {
+        if let Some(value) = value {
+            table.insert(key, value);
+        }
+    };
+    set("start_timeout_seconds", limits.start_timeout.map(seconds));
+    set("call_timeout_seconds", limits.call_timeout.map(seconds));
+    let count = |count: usize| Item::Value((count as i64).into());
+    set("parallel_calls", limits.parallel_calls.map(count));
+    set("queue", limits.queue.map(count));
+    set("queue_timeout_seconds", limits.queue_timeout.map(seconds));
+}
+
+struct Writer<'s, S> {
+    secret: &'s mut S,
+}
+
+impl<S: FnMut(&str, &str) -> Option<String>> Writer<'_, S> {
+    fn text(&mut self, name: &str, template: &Template) -> String {
+        let reference = template.as_literal().and_then(|text| (self.secret)(name, text));
+        reference.unwrap_or_else(|| template.to_own_syntax())
+    }
+
+    fn command(&mut self, table: &mut Table, command: &EntryCommand) {
+        table.insert("command", Item::Value(command.program.to_own_syntax().into()));
+        let arguments = self.arguments(&command.arguments);
+        if !arguments.is_empty() {
+            table.insert("args", list(arguments.into_iter()));
+        }
+        if let Some(directory) = &command.directory {
+            table.insert("cwd", Item::Value(directory.to_own_syntax().into()));
+        }
+        self.map(table, "env", &command.environment);
+    }
+
+    /// A secret is the whole of an argument, after an option that says so, or what follows `--option=`.
+    fn arguments(&mut self, arguments: &[Template]) -> Vec<String> {
+        let mut option = "";
+        let mut written = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let text = argument.as_literal().unwrap_or_default();
+            let assigned = text.split_once('=').filter(|(name, _)| name.starts_with('-'));
+            let with_reference = assigned.and_then(|(name, value)| {
+                let reference = (self.secret)(name.trim_start_matches('-'), value)?;
+                Some(format!("{}={reference}", Template::literal(name).to_own_syntax()))
+            });
+            written.push(with_reference.unwrap_or_else(|| self.text(option, argument)));
+            option = if text.starts_with('-') { text.trim_start_matches('-') } else { "" };
+        }
+        written
+    }
+
+    fn url(&mut self, table: &mut Table, url: &EntryUrl) {
+        let text = self.text("url", &url.url);
+        table.insert("url", Item::Value(text.into()));
+        self.map(table, "headers", &url.headers);
+        if let Some(token) = &url.bearer_token {
+            let text = self.text("bearer_token", token);
+            table.insert("bearer_token", Item::Value(text.into()));
+        } else if let Some(oauth) = &url.oauth {
+            self.oauth(table, oauth);
+        }
+    }
+
+    fn map(&mut self, table: &mut Table, key: &str, map: &BTreeMap<String, Template>) {
+        if map.is_empty() {
+            return;
+        }
+        let mut inline = InlineTable::new();
+        for (name, template) in map {
+            inline.insert(name, self.text(name, template).into());
+        }
+        table.insert(key, Item::Value(Value::InlineTable(inline)));
+    }
+
+    fn oauth(&mut self, table: &mut Table, oauth: &EntryOAuth) {
+        let mut inline = InlineTable::new();
+        if let Some(id) = &oauth.client_id {
+            inline.insert("client_id", id.to_own_syntax().into());
+        }
+        if let Some(secret) = &oauth.client_secret {
+            inline.insert("client_secret", self.text("client_secret", secret).into());
+        }
+        if !oauth.scopes.is_empty() {
+            inline.insert("scopes", Value::Array(oauth.scopes.iter().cloned().collect()));
+        }
+        if let Some(port) = oauth.callback_port {
+            inline.insert("callback_port", i64::from(port).into());
+        }
+        table.insert("oauth", Item::Value(Value::InlineTable(inline)));
+    }
+}

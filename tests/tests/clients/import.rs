@@ -1,0 +1,170 @@
+//! `lockhouse import`
+
+use lockhouse_tests::{Finished, Lockhouse, Table, ensure, equal};
+
+use crate::{dialect, files, mode};
+
+const TOKEN: &str = "ghp_0123456789abcdefghij";
+
+/// A home directory with files of several clients.
+fn world() -> Lockhouse {
+    let lockhouse = Lockhouse::new();
+    let claude = format!(
+        r#"{{
+  "numStartups": 3,
+  "mcpServers": {{
+    "github": {{ "type": "http", "url": "https://api.githubcopilot.com/mcp/", "headers": {{ "Authorization": "Bearer {TOKEN}" }} }},
+    "search": {{ "type": "stdio", "command": "npx", "args": ["-y", "search", "--api-key", "{TOKEN}"], "env": {{ "MODE": "fast", "KEY": "${{SEARCH_KEY}}" }} }},
+    "old": {{ "type": "sse", "url": "https://mcp.example.com/sse" }},
+    "lockhouse": {{ "type": "stdio", "command": "/usr/bin/lockhouse", "args": ["serve"] }}
+  }}
+}}"#
+    );
+    lockhouse.file("home/.claude.json", claude);
+    let cursor = format!(
+        r#"{{ "mcpServers": {{ "my db": {{ "command": "db-server", "env": {{ "DB_PASSWORD": "{TOKEN}" }} }}, "github": {{ "command": "another" }} }} }}"#
+    );
+    lockhouse.file("home/.cursor/mcp.json", cursor);
+    lockhouse.file(
+        "home/.codex/config.toml",
+        "[mcp_servers.docs]\nurl = 'https://mcp.example.com/mcp'\nbearer_token_env_var = 'DOCS_TOKEN'\n",
+    );
+    lockhouse.file("home/.gemini/settings.json", "{ \"ui\": {} }");
+    lockhouse.file("home/.mcp.json", r#"{"mcpServers": {"of-the-project": {"command": "x"}}}"#);
+    lockhouse
+}
+
+fn config(lockhouse: &Lockhouse) -> String {
+    std::fs::read_to_string(lockhouse.path("config/lockhouse/config.toml")).unwrap_or_default()
+}
+
+fn ok(finished: &Finished) -> Result<(), String> {
+    ensure(finished.status == Some(0) && !finished.told().contains(TOKEN), finished)
+}
+
+#[test]
+fn what_would_be_taken_is_shown_and_nothing_is_written_without_consent() {
+    let lockhouse = world().config("# mine\n[limits]\ncalls = 7 # few\n");
+    let before = config(&lockhouse);
+    let finished = lockhouse.run(&["import"]);
+    insta::assert_snapshot!("import_shown", finished.told());
+    let mut table = Table::new("an import that is only shown");
+    table.row("without anyone to ask", ok(&finished));
+    table.row("with --dry-run", ok(&lockhouse.run(&["import", "--dry-run"])));
+    table.row("the configuration stays", equal(config(&lockhouse), before));
+    table.row(
+        "nothing is beside it",
+        equal(files(&lockhouse, "config/lockhouse"), vec!["config.toml".to_owned()]),
+    );
+    table.finish();
+}
+
+#[test]
+fn servers_are_taken_once_and_secrets_move_to_files_of_their_own() {
+    let lockhouse = world().config("# mine\n[limits]\ncalls = 7 # few\n");
+    let finished = lockhouse.run(&["import", "--yes"]);
+    let written = config(&lockhouse);
+    insta::assert_snapshot!(
+        "import_written",
+        written.replace(lockhouse.path("").to_str().unwrap(), "[DIR]/")
+    );
+    let mut table = Table::new("an import");
+    table.row("it is done", ok(&finished));
+    table.row("no secret is in the configuration", ensure(!written.contains(TOKEN), &written));
+    table.row(
+        "comments stay",
+        ensure(written.contains("# mine") && written.contains("calls = 7 # few"), &written),
+    );
+    let secrets = files(&lockhouse, "config/lockhouse/secrets");
+    table.row("each secret has a file", equal(secrets.len(), 3));
+    for name in &secrets {
+        let path = lockhouse.path("config/lockhouse/secrets").join(name);
+        let text = std::fs::read_to_string(&path).unwrap();
+        table.row(
+            format!("{name} is its owner's alone"),
+            equal(mode(&path), 0o600).and(ensure(text.contains(TOKEN), text)),
+        );
+    }
+    let backup = lockhouse.path("config/lockhouse/config.toml.lockhouse-backup-1");
+    table.row(
+        "there is a backup",
+        ensure(std::fs::read_to_string(&backup).unwrap().starts_with("# mine\n[limits]"), ()),
+    );
+    for path in [&backup, &lockhouse.path("config/lockhouse/config.toml")] {
+        table.row(format!("{} is its owner's alone", path.display()), equal(mode(path), 0o600));
+    }
+    table.row("no policy is written", ensure(!lockhouse.path("config/lockhouse/policy.toml").exists(), ()));
+
+    let again = lockhouse.run(&["import", "--yes"]);
+    table.row(
+        "the second time nothing is taken",
+        ok(&again).and(ensure(again.stdout.contains("nothing to take"), &again)),
+    );
+    table.row("and nothing changes", equal(config(&lockhouse), written));
+    table.row("nor is there another backup", equal(files(&lockhouse, "config/lockhouse").len(), 3));
+
+    // The servers are known from then on, each with what it refers to.
+    lockhouse.file("config/lockhouse/policy.toml", "version = 1\n");
+    let mut command = lockhouse.command(&["policy", "check"]);
+    let checked = Finished::of(command.env("SEARCH_KEY", "k").env("DOCS_TOKEN", "t"), b"");
+    for name in ["github", "search", "my_db", "docs"] {
+        let known = checked.stdout.contains(&format!("server {name} is configured"));
+        table.row(
+            format!("{name} is configured"),
+            ensure(known && !checked.stderr.contains("left out"), &checked),
+        );
+    }
+    table.finish();
+}
+
+#[test]
+fn one_client_or_one_file_can_be_chosen() {
+    let lockhouse = world();
+    lockhouse.file("home/any.txt", dialect("codex.toml"));
+    let mut table = Table::new("--from");
+    for (from, taken) in [
+        ("cursor", "taken as my_db"),
+        ("codex", "docs"),
+        ("~/any.txt", "figma"),
+        (".mcp.json", "of-the-project"),
+    ] {
+        let finished = lockhouse.run(&["import", "--from", from]);
+        let others = if from == "cursor" { "docs" } else { "my_db" };
+        table.row(
+            from,
+            ok(&finished)
+                .and(ensure(finished.stdout.contains(taken) && !finished.stdout.contains(others), &finished)),
+        );
+    }
+    let finished = lockhouse.run(&["import", "--from", "no-such-client"]);
+    table.row("neither a client nor a file", ensure(finished.status == Some(2), finished));
+    let finished = Lockhouse::new().run(&["import", "--yes"]);
+    table.row("no client", ok(&finished).and(ensure(finished.stdout.contains("nothing to take"), finished)));
+    table.finish();
+}
+
+#[test]
+fn a_server_that_is_configured_is_not_overwritten() {
+    let lockhouse = world().config("[servers.github]\ncommand = 'mine'\n[servers.my-db]\ncommand = 'mine too'\n[servers.docs]\ncommand = 'off'\nenabled = false\n");
+    let finished = lockhouse.run(&["import", "--yes"]);
+    let written = config(&lockhouse);
+    let mut table = Table::new("names that are configured");
+    table.row("it is done", ok(&finished));
+    table.row(
+        "the same name",
+        ensure(written.contains("command = 'mine'") && !written.contains("githubcopilot"), &written),
+    );
+    table.row(
+        "the same name in code",
+        ensure(
+            !written.contains("my_db") && finished.stdout.contains("which is the same in code"),
+            &finished,
+        ),
+    );
+    table.row(
+        "one that is switched off",
+        ensure(written.contains("'off'") && !written.contains("DOCS_TOKEN"), &written),
+    );
+    table.row("another one is taken", ensure(written.contains("[servers.search]"), &written));
+    table.finish();
+}
