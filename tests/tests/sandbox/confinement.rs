@@ -207,12 +207,17 @@ fn a_server_that_cannot_be_confined_is_not_started_and_why_is_told() {
         ("no_new_privs", &usable, "no_new_privs"),
         ("close_range", &usable, "close_range"),
         ("pidfd", &json!(["/nonexistent"]), "sandbox.read has \"/nonexistent\""),
-        ("pidfd", &json!(["some/where"]), "not an absolute path"),
     ] {
         let listed = lacking(&lockhouse(read), lack, &["tools", "list"]);
         let told = listed.stderr.contains(words) || listed.stdout.contains(words);
         let others = listed.stdout.contains("free");
         table.row(format!("{lack}, read = {read}: {words}"), ensure(told && others, &listed));
+    }
+    // The configuration refuses such a path before.
+    for (path, status, words) in [("some/where", 7, "not an absolute path"), ("/usr", 0, "")] {
+        let confined = Lockhouse::new().run(&["confine", "--read", path, "--", "/bin/true"]);
+        let outcome = ensure(confined.status == Some(status) && confined.stderr.contains(words), &confined);
+        table.row(format!("lockhouse confine --read {path}"), outcome);
     }
     // What takes nothing away, for comparison.
     for lack in ["pidfd", "landlock=3"] {
