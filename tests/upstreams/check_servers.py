@@ -3,6 +3,7 @@ and called from a program, and each is gone in the end. Usage: check_servers.py 
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -121,14 +122,17 @@ def unusable(row: Row, told: str) -> list[str]:
     return faults if reason in told else [*faults, f"{reason!r} is not in {told!r}"]
 
 
-def eras(command: list[str], environment: dict[str, str], rows: dict[str, Row]):
+def eras(lockhouse: Path, settings: Settings, rows: dict[str, Row]):
     """What `server list` says of the protocol that each speaks, in versions that have it."""
-    run = lambda *words: subprocess.run(
-        [*command, *words], env=environment, capture_output=True, text=True, timeout=300
-    )
-    if run("server", "list", "--help").returncode != 0:
+    environment = {**os.environ, **own_environment(settings.place)}
+
+    def run(*words: str) -> subprocess.CompletedProcess:
+        command = [str(lockhouse), "server", "list", *words]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+
+    if run("--help").returncode != 0:
         return
-    for told in json.loads(run("server", "list", "--json").stdout):
+    for told in json.loads(run("--json", *settings.options()).stdout):
         row = rows.get(told["name"])
         if row is None or Trait.HANGS in row.server.traits:
             continue
@@ -177,7 +181,7 @@ async def check(lockhouse: Path, place: Path, servers: list[Server], address: st
     connected = sum(Trait.HANGS not in server.traits for server in servers)
     if len(running) < connected:
         faults.append(f"only {len(running)} processes were seen of {connected} servers")
-    eras([str(lockhouse)], environment, rows)
+    eras(lockhouse, settings, rows)
     print(ROW.format("server", "package", "era", "tools", "ready s", "ms", "call", "", "shows"))
     for row in rows.values():
         row.show()
