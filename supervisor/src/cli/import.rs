@@ -130,23 +130,25 @@ fn show(candidates: &[Candidate], sources: &[Listed], is_chosen: bool, surroundi
     println!();
 }
 
-/// Writes what is taken, and gives the place of the backup. If that fails, no secret stays behind in a file.
+/// Writes what is taken, and gives the place of the backup. If that fails, nothing of it stays behind.
 fn write(files: &Files, mut edit: Edit, taken: &[&Candidate]) -> Result<Option<PathBuf>, ConfigError> {
     let path = edit.path().to_owned();
-    let mut kept = Vec::new();
-    let written = write_tables(&mut edit, taken, &mut kept).and_then(|()| {
-        let unwritable = |source| ConfigError::Unwritable { path: path.clone(), source };
+    let unwritable = |source| ConfigError::Unwritable { path: path.clone(), source };
+    let mut made = Vec::new();
+    let written = write_tables(&mut edit, taken, &mut made).and_then(|()| {
         let backup = if path.is_file() { Some(back_up(&path).map_err(unwritable)?) } else { None };
+        made.extend(backup.clone());
         edit.save(files)?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(unwritable)?;
         Ok(backup)
     });
     if written.is_err() {
-        for path in kept {
+        for path in made {
             let _ = std::fs::remove_file(path);
         }
     }
-    written
+    let backup = written?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(unwritable)?;
+    Ok(backup)
 }
 
 fn write_tables(edit: &mut Edit, taken: &[&Candidate], kept: &mut Vec<PathBuf>) -> Result<(), ConfigError> {

@@ -1,11 +1,12 @@
 //! Puts the entry that points at Lockhouse into an AI client's own file. Everything else stays byte for byte.
 
+mod codex;
+
 use std::path::PathBuf;
 
 use lockhouse_policies::{Diagnostic, Diagnostics, Source};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
-use toml_edit::{DocumentMut, Item, Table as TomlTable};
 
 use super::Client;
 use super::dialects::{Node, Table, parse_json, table_at};
@@ -38,7 +39,7 @@ pub(crate) fn insert(
     source: &Source,
     start: &StartEntry,
 ) -> Result<Option<Insertion>, Diagnostics> {
-    if client == Client::Codex { into_toml(source, start) } else { into_json(client, source, start) }
+    if client == Client::Codex { codex::insert(source, start) } else { into_json(client, source, start) }
 }
 
 fn entry(client: Client, section: &[&str], start: &StartEntry) -> Map<String, Json> {
@@ -228,57 +229,6 @@ fn pretty(value: &Json, layout: &Layout, depth: usize) -> String {
     text.replace('\n', &format!("{}{}", layout.newline, layout.unit.repeat(depth)))
 }
 
-fn into_toml(source: &Source, start: &StartEntry) -> Result<Option<Insertion>, Diagnostics> {
-    let fault = |label: String| {
-        let fault = Diagnostic::new(source, None, "the file is not valid TOML", label);
-        Diagnostics::from(fault.with_help("correct it, and run lockhouse init again"))
-    };
-    // Without the line, which may hold a secret.
-    let mut document: DocumentMut =
-        source.text.parse().map_err(|error: toml_edit::TomlError| fault(error.message().into()))?;
-    let mut servers = TomlTable::new();
-    servers.set_implicit(true);
-    let servers = document.entry("mcp_servers").or_insert(Item::Table(servers));
-    let Some(servers) = servers.as_table_mut() else {
-        return Err(fault("mcp_servers is not a table with [mcp_servers.NAME] below it".into()));
-    };
-    let command = toml_edit::Value::from(start.program.to_string_lossy().into_owned());
-    let arguments = toml_edit::Value::Array(start.arguments.iter().map(String::as_str).collect());
-    let existing = servers.get_mut(NAME).and_then(Item::as_table_mut);
-    let header = format!("[mcp_servers.{NAME}]\n");
-    let (before, after) = match existing {
-        Some(existing) => {
-            let same = |key: &str, value: &toml_edit::Value| {
-                let text = |value: &toml_edit::Value| value.clone().decorated("", "").to_string();
-                existing.get(key).and_then(Item::as_value).is_some_and(|now| text(now) == text(value))
-            };
-            if same("command", &command) && same("args", &arguments) {
-                return Ok(None);
-            }
-            let line = |table: &TomlTable| {
-                let keys = ["command", "args"].into_iter();
-                keys.filter_map(|key| Some(format!("{key} ={}\n", table.get(key)?))).collect::<String>()
-            };
-            let before = line(existing);
-            existing.insert("command", Item::Value(command));
-            existing.insert("args", Item::Value(arguments));
-            (format!("{header}{before}"), format!("{header}{}", line(existing)))
-        }
-        None => {
-            let mut table = TomlTable::new();
-            table.insert("command", Item::Value(command));
-            table.insert("args", Item::Value(arguments));
-            let after = format!("{header}{table}");
-            if !source.text.trim().is_empty() {
-                table.decor_mut().set_prefix("\n");
-            }
-            servers.insert(NAME, Item::Table(table));
-            (String::new(), after)
-        }
-    };
-    Ok(Some(Insertion { text: document.to_string(), before, after, section: "mcp_servers".into() }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -342,5 +292,8 @@ mod tests {
             "[mcp_servers.lockhouse]\ncommand = \"/old\"\nargs = [\"serve\"]\ntool_timeout_sec = 9 # c\n";
         let changed = inserted(Client::Codex, text).expect("a change");
         assert!(changed.contains("tool_timeout_sec = 9 # c") && !changed.contains("/old"), "{changed}");
+        let text = "[mcp_servers]\nlockhouse = { command = \"/old\", env = { A = \"b\" } }\n";
+        let changed = inserted(Client::Codex, text).expect("a change");
+        assert!(changed.contains("env = { A = \"b\" }") && !changed.contains("/old"), "{changed}");
     }
 }
