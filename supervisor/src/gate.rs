@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_policies::{Decision, Denial, Item, PermittedCall, Policy};
-use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode, Reply, Request, ServerName};
+use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
 use serde_json::{Map, Value};
 
 pub(crate) use asked::{Asked, CallRecord};
 
 use crate::audit::{Audit, Subject};
-use crate::upstream::{Connection, Upstreams};
+use crate::upstream::{Caller, Connection, Upstreams};
 
 /// Characters of a failure's message, which may repeat an upstream server's words.
 const MESSAGE_CHARS_MAX: usize = 4_000;
@@ -26,7 +26,7 @@ const MESSAGE_CHARS_MAX: usize = 4_000;
 #[derive(Debug)]
 pub(crate) struct Gate {
     policy: Policy,
-    audit: Audit,
+    audit: Arc<Audit>,
     upstreams: Upstreams,
     /// Bytes that a reply may have.
     reply_bytes_max: usize,
@@ -35,14 +35,18 @@ pub(crate) struct Gate {
 /// On whose behalf a request is answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Requester {
-    pub(crate) execution: ExecutionId,
+    pub(crate) caller: Caller,
     /// The servers that this execution may know of.
     pub(crate) servers: Arc<Vec<ServerName>>,
 }
 
 impl Gate {
     pub(crate) fn new(policy: Policy, audit: Audit, upstreams: Upstreams, reply_bytes_max: usize) -> Self {
-        Self { policy, audit, upstreams, reply_bytes_max }
+        Self { policy, audit: Arc::new(audit), upstreams, reply_bytes_max }
+    }
+
+    pub(crate) fn audit(&self) -> Arc<Audit> {
+        self.audit.clone()
     }
 
     pub(crate) fn upstreams(&self) -> &Upstreams {
@@ -170,7 +174,7 @@ impl Gate {
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
         *changes = may_change;
-        let reply = connection.call(&offer, permitted, arguments, timeout).await?;
+        let reply = connection.call(&offer, permitted, arguments, timeout, &from.caller).await?;
         match item {
             Item::List(listing) => listed::permitted(&self.policy, server, *listing, &reply).map_err(failed),
             _ => Ok(reply),

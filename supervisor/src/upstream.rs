@@ -2,6 +2,7 @@
 //!
 //! A call needs a [`PermittedCall`], which only the policy's decision makes: there is no other way in.
 
+mod callers;
 mod calls;
 mod connection;
 mod definition;
@@ -9,6 +10,7 @@ mod fault;
 mod hold;
 mod host;
 mod http;
+mod input;
 mod link;
 mod listing;
 mod lists;
@@ -24,6 +26,7 @@ use std::sync::Arc;
 
 use lockhouse_protocol::ServerName;
 
+pub(crate) use callers::Caller;
 pub(crate) use connection::{Connection, State};
 pub(crate) use definition::{
     Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition,

@@ -9,6 +9,7 @@ use rmcp::service::Peer;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::callers::Callers;
 use super::definition::{ServerDefinition, ServerLimits};
 use super::hold::Holder;
 use super::secrets::Secrets;
@@ -36,6 +37,7 @@ pub(crate) enum State {
 pub(crate) struct Offer {
     pub(crate) catalogue: Arc<Catalogue>,
     pub(super) peer: Peer<RoleClient>,
+    pub(super) callers: Callers,
 }
 
 /// A handle to the task that holds the connection.

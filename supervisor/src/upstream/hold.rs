@@ -83,7 +83,11 @@ impl Holder {
         tracing::info!(server = %self.name, tools = catalogue.tools.len(), "connected");
         let catalogue = Arc::new(catalogue);
         self.known.send_replace(Some(catalogue.clone()));
-        self.state.send_replace(State::Connected(Arc::new(Offer { catalogue, peer: link.peer() })));
+        self.state.send_replace(State::Connected(Arc::new(Offer {
+            catalogue,
+            peer: link.peer(),
+            callers: link.callers(),
+        })));
         // A caller that comes from then on waits for the next one.
         let over = || drop(self.state.send_replace(State::Connecting));
         let (how, last_words) = link.until_the_end(&self.closing, over).await;

@@ -12,6 +12,7 @@ use rmcp::transport::Transport;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::callers::Callers;
 use super::definition::{HttpEndpoint, Reach, ServerCommand, ServerDefinition, ServerLimits};
 use super::fault::Fault;
 use super::host::Host;
@@ -160,7 +161,8 @@ impl Attempt<'_> {
         raw: RawResults,
     ) -> Result<(Service, Catalogue), Option<Fault>> {
         let handshake = async {
-            let service = Host.serve_with_lifecycle(transport, self.mode.clone()).await?;
+            let host = Host::new(self.name.clone(), Callers::default());
+            let service = host.serve_with_lifecycle(transport, self.mode.clone()).await?;
             service.set_response_cache_config(ClientCacheConfig::disabled()).await;
             raw.store(true, Ordering::Release);
             let catalogue = list_tools(self.name, service.peer(), self.limits.start_timeout).await?;
@@ -180,6 +182,10 @@ fn late(limit: Duration) -> String {
 impl Link {
     pub(super) fn peer(&self) -> Peer<RoleClient> {
         self.service.peer().clone()
+    }
+
+    pub(super) fn callers(&self) -> Callers {
+        self.service.service().callers()
     }
 
     /// Waits until either side ends it, or the process takes nothing any more. Calls `over` then, and ends the process.
