@@ -91,11 +91,32 @@ impl Audit {
         )
     }
 
+    /// A question of a server to a person, and whether they answered. What was asked and answered is not in it.
+    pub(crate) fn question(
+        &self,
+        execution: ExecutionId,
+        server: &ServerName,
+        outcome: &str,
+    ) -> Result<(), AuditError> {
+        let parts = json!({"server": server.as_str(), "outcome": outcome});
+        self.append("question", execution, parts)
+    }
+
     fn write(&self, event: &str, subject: Subject<'_>, parts: Value) -> Result<(), AuditError> {
+        let mut about = json!({
+            "call": subject.call.0, "server": subject.server.as_str(),
+            subject.item.kind(): subject.item.as_str(),
+        });
+        if let (Some(about), Value::Object(parts)) = (about.as_object_mut(), parts) {
+            about.extend(parts);
+        }
+        self.append(event, subject.execution, about)
+    }
+
+    fn append(&self, event: &str, execution: ExecutionId, parts: Value) -> Result<(), AuditError> {
         let mut record = json!({
             "time": humantime::format_rfc3339_micros(SystemTime::now()).to_string(), "event": event,
-            "execution": subject.execution.to_string(), "call": subject.call.0,
-            "server": subject.server.as_str(), subject.item.kind(): subject.item.as_str(),
+            "execution": execution.to_string(),
         });
         if let (Some(record), Value::Object(parts)) = (record.as_object_mut(), parts) {
             record.extend(parts);

@@ -306,6 +306,7 @@ pub(crate) fn read(path: &Path) -> Result<Source, ConfigError> {
 fn limits(document: &document::Limits) -> ExecutionLimits {
     ExecutionLimits {
         wall: Duration::from_secs_f64(document.timeout_seconds),
+        question: Duration::from_secs_f64(document.question_seconds),
         grace: Duration::from_millis(document.grace_ms.into()),
         cpu: Duration::from_secs(document.cpu_seconds.into()),
         memory_bytes: u64::from(document.memory_mib) * 1024 * 1024,

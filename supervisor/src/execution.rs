@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use answer::{Answer, Language, Refusal, Sandbox, Status, parsed};
 pub(crate) use ending::Ending;
 
+use crate::ai_client::Clock;
 use crate::gate::{Asked, CallRecord, Gate, Requester};
 use crate::pool::{Death, Lease};
 
@@ -38,6 +39,8 @@ const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExecutionLimits {
     pub(crate) wall: Duration,
+    /// One question of a server to a person, during which no other clock runs.
+    pub(crate) question: Duration,
     /// From the soft interrupt to SIGKILL.
     pub(crate) grace: Duration,
     pub(crate) cpu: Duration,
@@ -135,8 +138,10 @@ impl Run<'_> {
     }
 
     async fn until_the_end(&mut self, cancelled: &CancellationToken) -> Ending {
-        let deadline = tokio::time::sleep(self.limits.wall);
-        tokio::pin!(deadline);
+        let mut clock = match &self.from.caller.ai_client {
+            Some(ai_client) => ai_client.clock(self.limits.wall),
+            None => Clock::plain(self.limits.wall),
+        };
         let mut buffer = vec![0; READ_BYTES];
         loop {
             let (mut from, mut to) = (&self.lease.worker.stream, &self.lease.worker.stream);
@@ -147,13 +152,13 @@ impl Run<'_> {
                 // leave together before more is heard.
                 biased;
                 () = cancelled.cancelled() => return Ending::Cancelled,
-                () = &mut deadline => {
+                _ = clock.ends() => {
                     if self.interrupted {
                         return Ending::Timeout(None);
                     }
                     self.interrupted = true;
                     self.lease.worker.process.signal(Signal::SIGINT);
-                    deadline.as_mut().reset(tokio::time::Instant::now() + self.limits.grace);
+                    clock = Clock::plain(self.limits.grace);
                 }
                 Some((call, reply, record)) = self.answering.next(), if hears => {
                     self.under_way.remove(&call);

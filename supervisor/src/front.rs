@@ -1,5 +1,6 @@
 //! What the AI client meets: an MCP server with two tools, which are always the same.
 
+mod ask;
 mod shown;
 mod stdin;
 mod tools;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
-    JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -17,7 +18,9 @@ use rmcp::{ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::execution::{Language, Status};
+use ask::{Display, Run, Step, Suspended};
+
+use crate::execution::{Answer, Language, Status};
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// One line of JSON from the AI client, bytes. Far above the limit for code, so that what is too long gets an answer.
@@ -34,7 +37,8 @@ pub(crate) async fn serve_stdio(
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = stdin::ClosingReader::new(input, closing.clone());
     let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
-    let front = Front { supervisor, closing: closing.clone() };
+    let suspended = Suspended::new(supervisor.settings().limits.question);
+    let front = Front { supervisor, suspended, closing: closing.clone() };
     let running = tokio::select! {
         running = front.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),
@@ -61,6 +65,7 @@ pub(crate) fn definitions_bytes() -> usize {
 
 struct Front {
     supervisor: Arc<Supervisor>,
+    suspended: Suspended,
     closing: CancellationToken,
 }
 
@@ -89,7 +94,19 @@ impl ServerHandler for Front {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         let result = match request.name.as_ref() {
-            "run_code" => self.run_code(&arguments, context.ct).await,
+            "run_code" => {
+                let run = match request.request_state {
+                    Some(handle) => {
+                        let responses = request.input_responses.unwrap_or_default();
+                        self.suspended.resume(&handle, &arguments, responses).map_err(str::to_owned)
+                    }
+                    None => self.start(&arguments, &context),
+                };
+                return Ok(match run {
+                    Ok(run) => self.follow(run, arguments, &context).await,
+                    Err(message) => invalid(&message).into(),
+                });
+            }
             "search_tools" => self.search_tools(&arguments).await,
             other => {
                 let other = beginning(other);
@@ -102,19 +119,56 @@ impl ServerHandler for Front {
 }
 
 impl Front {
-    async fn run_code(&self, arguments: &JsonObject, cancelled: impl Cancellation) -> CallToolResult {
-        let request = match code_request(arguments) {
-            Ok(request) => request,
-            Err(message) => return invalid(&message),
-        };
-        let token = self.closing.child_token();
-        let _ended = token.clone().drop_guard();
-        let answer = tokio::select! {
-            answer = self.supervisor.run_code(request, &token) => answer,
-            // rmcp drops the answer to a cancelled request; dropping the execution kills its worker.
-            () = cancelled.happens() => return invalid("cancelled"),
-        };
-        let shown = shown::shorten(&answer, self.supervisor.settings().shown_bytes);
+    fn start(&self, arguments: &JsonObject, context: &RequestContext<RoleServer>) -> Result<Run, String> {
+        let request = code_request(arguments)?;
+        let abilities = ask::abilities(context.client_capabilities());
+        Ok(Run::start(self.supervisor.clone(), request, abilities, self.closing.child_token()))
+    }
+
+    /// Stays with a run until it has its answer, or a question for a client that is to call again.
+    async fn follow(
+        &self,
+        mut run: Run,
+        arguments: JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResponse {
+        let limits = &self.supervisor.settings().limits;
+        let mut display = Display::new(context);
+        loop {
+            let step = tokio::select! {
+                step = run.next() => step,
+                // rmcp drops the answer to a cancelled request; dropping the run ends its execution.
+                () = context.ct.cancelled() => return invalid("cancelled").into(),
+            };
+            let answer = match step {
+                Step::Answer(answer) => answer,
+                Step::Progress(words) => {
+                    display.show(&words).await;
+                    continue;
+                }
+                Step::Question(question, reply) if calls_again(context) => {
+                    match self.suspended.keep(run, arguments.clone(), (question, reply)) {
+                        Ok(required) => return required.into(),
+                        Err(kept) => run = kept,
+                    }
+                    continue;
+                }
+                Step::Question(question, reply) => tokio::select! {
+                    answer = ask::ask(&context.peer, question, limits.question) => {
+                        let _ = reply.send(answer);
+                        continue;
+                    }
+                    Step::Answer(answer) = run.answer() => answer,
+                    () = context.ct.cancelled() => return invalid("cancelled").into(),
+                },
+            };
+            return self.shown(answer.as_deref()).into();
+        }
+    }
+
+    fn shown(&self, answer: Option<&Answer>) -> CallToolResult {
+        let Some(answer) = answer else { return invalid("the execution broke") };
+        let shown = shown::shorten(answer, self.supervisor.settings().shown_bytes);
         match answer.status {
             Status::Ok => CallToolResult::structured(shown),
             _ => CallToolResult::structured_error(shown),
@@ -145,15 +199,9 @@ impl Front {
     }
 }
 
-/// rmcp's own token type is another version of the same, known here by what it does.
-trait Cancellation {
-    async fn happens(&self);
-}
-
-impl Cancellation for CancellationToken {
-    async fn happens(&self) {
-        self.cancelled().await;
-    }
+/// Whether the client is of the era in which a server asks by its answer.
+fn calls_again(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
 fn invalid(message: &str) -> CallToolResult {

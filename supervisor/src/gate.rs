@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use lockhouse_policies::{Decision, Denial, Item, OnChange, PermittedCall, Policy};
-use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode, Reply, Request, ServerName};
+use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
 use serde_json::{Map, Value};
 
 pub(crate) use asked::{Asked, CallRecord};
@@ -21,7 +21,7 @@ pub(crate) use arguments::nearest;
 
 use crate::audit::{Audit, Subject};
 use crate::catalog::{Catalogue, Tool};
-use crate::upstream::{Connection, Upstreams};
+use crate::upstream::{Caller, Connection, Upstreams};
 
 /// Characters of a failure's message, which may repeat an upstream server's words.
 const MESSAGE_CHARS_MAX: usize = 4_000;
@@ -48,7 +48,7 @@ struct Briefs {
 /// On whose behalf a request is answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Requester {
-    pub(crate) execution: ExecutionId,
+    pub(crate) caller: Caller,
     /// The servers that this execution may know of.
     pub(crate) servers: Arc<Vec<ServerName>>,
 }
@@ -66,6 +66,10 @@ impl Gate {
     /// The same for another policy and other servers, with the same log.
     pub(crate) fn succeeded_by(&self, policy: Policy, upstreams: Upstreams) -> Self {
         Self::new(policy, self.audit.clone(), upstreams, self.reply_bytes_max)
+    }
+
+    pub(crate) fn audit(&self) -> Arc<Audit> {
+        self.audit.clone()
     }
 
     pub(crate) fn upstreams(&self) -> &Upstreams {
@@ -195,7 +199,7 @@ impl Gate {
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
         *changes = may_change;
-        let reply = connection.call(&offer, turn, permitted, arguments, timeout).await?;
+        let reply = connection.call(&offer, turn, permitted, arguments, timeout, &from.caller).await?;
         match item {
             Item::List(listing) => listed::permitted(&self.policy, server, *listing, &reply).map_err(failed),
             _ => Ok(reply),

@@ -9,12 +9,13 @@ use lockhouse_policies::Policy;
 use lockhouse_protocol::{ExecutionId, ServerName};
 use tokio_util::sync::CancellationToken;
 
+use crate::ai_client::{AiClient, Line};
 use crate::audit::{Audit, AuditError};
 use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Language, Refusal, Sandbox};
 use crate::gate::{Gate, Requester};
 use crate::pool::{ControlGroups, Lease, Pool, PoolError, Start};
-use crate::upstream::Upstreams;
+use crate::upstream::{Caller, Upstreams};
 use reload::InForce;
 
 /// How long an execution waits for a worker, at least.
@@ -124,9 +125,25 @@ impl Supervisor {
 
     /// Runs code. There is always exactly one answer.
     pub(crate) async fn run_code(&self, request: CodeRequest, cancelled: &CancellationToken) -> Answer {
+        self.run_code_for(None, request, cancelled).await
+    }
+
+    /// The same on behalf of an AI client, whose person servers may ask.
+    pub(crate) async fn run_code_for(
+        &self,
+        line: Option<Line>,
+        request: CodeRequest,
+        cancelled: &CancellationToken,
+    ) -> Answer {
         let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
         match self.check(&request) {
-            Ok(servers) => self.run_checked(execution, request, servers, cancelled).await,
+            Ok(servers) => {
+                let patience = self.settings.limits.question;
+                let ai_client =
+                    line.map(|line| AiClient::new(line, execution, self.gate().audit(), patience));
+                let caller = Caller { execution, ai_client };
+                self.run_checked(caller, request, servers, cancelled).await
+            }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
         }
     }
@@ -162,11 +179,12 @@ impl Supervisor {
 
     async fn run_checked(
         &self,
-        execution: ExecutionId,
+        caller: Caller,
         request: CodeRequest,
         servers: Option<Vec<ServerName>>,
         cancelled: &CancellationToken,
     ) -> Answer {
+        let execution = caller.execution;
         let mut limits = self.settings.limits;
         limits.wall = request.timeout.unwrap_or(limits.wall).min(limits.wall);
         // A clock of its own: the code's time begins when it runs, not while an interpreter starts.
@@ -187,7 +205,7 @@ impl Supervisor {
         let sandbox = Sandbox { reduced: self.pool(request.language).map(Pool::reduced).unwrap_or_default() };
         // To its end, whatever is in force by then.
         let gate = self.gate();
-        let from = Requester { execution, servers: Arc::new(gate.servers(servers.as_deref())) };
+        let from = Requester { caller, servers: Arc::new(gate.servers(servers.as_deref())) };
         let ended = execution::run(lease, execution, request.code, from, &gate, &limits, cancelled).await;
         Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox)
     }

@@ -4,6 +4,7 @@
 
 mod auth;
 mod cache;
+mod callers;
 mod calls;
 mod confine;
 mod connection;
@@ -12,6 +13,7 @@ mod fault;
 mod hold;
 mod host;
 mod http;
+mod input;
 mod link;
 mod listing;
 mod lists;
@@ -33,6 +35,7 @@ use lockhouse_protocol::ServerName;
 use tokio::sync::Semaphore;
 
 pub(crate) use auth::{Login, LoginError, log_out};
+pub(crate) use callers::Caller;
 pub(crate) use confine::become_confined;
 pub(crate) use connection::{Connection, State};
 pub(crate) use definition::{

@@ -8,10 +8,13 @@ use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
-    Implementation, ProtocolVersion, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientConfig, ElicitRequestParams, ElicitResult,
+    ErrorData, Implementation, ProgressNotificationParam, ProtocolVersion, Tool,
 };
-use rmcp::service::{ClientLifecycleMode, ClientServiceExt, Peer, RunningService, ServiceError};
+use rmcp::service::{
+    ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RequestContext, RunningService,
+    ServiceError,
+};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{RoleClient, model};
 use serde_json::{Value, json};
@@ -19,17 +22,31 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Child;
 use tokio::task::JoinHandle;
 
+use crate::person::Person;
+
 const HANGS_AFTER: Duration = Duration::from_secs(60);
 /// A server that is asked to end has no reason to take longer, whatever its programs wait for.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
 const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-struct Client;
+struct Client(Person);
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(ClientCapabilities::default(), Implementation::new("lockhouse-tests", "0"))
+        ClientConfig::new(self.0.abilities.clone(), Implementation::new("lockhouse-tests", "0"))
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        self.0.answer(request).await
+    }
+
+    async fn on_progress(&self, note: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
+        self.0.note(note);
     }
 }
 
@@ -62,6 +79,14 @@ impl Session {
     /// # Panics
     /// If that fails or hangs.
     pub async fn connect(command: Command, lifecycle: ClientLifecycleMode) -> Self {
+        Self::connect_as(Person::default(), command, lifecycle).await
+    }
+
+    /// Starts the command and connects to it, with somebody to be asked.
+    ///
+    /// # Panics
+    /// If that fails or hangs.
+    pub async fn connect_as(person: Person, command: Command, lifecycle: ClientLifecycleMode) -> Self {
         let mut command = tokio::process::Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().expect("the program starts");
@@ -77,7 +102,8 @@ impl Session {
             text_of(&so_far)
         });
         let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(LINE_BYTES_MAX);
-        let connecting = in_time("the handshake", Client.serve_with_lifecycle(transport, lifecycle)).await;
+        let connecting =
+            in_time("the handshake", Client(person).serve_with_lifecycle(transport, lifecycle)).await;
         match connecting {
             Ok(service) => Self { service, child, stderr, said },
             Err(error) => {
@@ -163,6 +189,17 @@ impl Session {
     pub fn start_code(&self, language: &str, code: &str) -> JoinHandle<Result<CallToolResult, ServiceError>> {
         let (peer, arguments) = (self.service.peer().clone(), json!({"language": language, "code": code}));
         tokio::spawn(async move { call(&peer, "run_code", arguments).await })
+    }
+
+    /// The answer to a program whose servers may ask the person of this client, in the way of the era.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn run_asking(&self, code: &str) -> Value {
+        let arguments = json!({"language": "python", "code": code});
+        let arguments: model::JsonObject = arguments.as_object().cloned().unwrap_or_default();
+        let parameters = CallToolRequestParams::new("run_code").with_arguments(arguments);
+        structured(in_time("run_code", self.service.call_tool_with_mrtr_max_rounds(parameters, 50)).await)
     }
 
     /// What `search_tools` finds.

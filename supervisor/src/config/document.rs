@@ -35,6 +35,8 @@ pub(super) struct Document {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Limits {
     pub(super) timeout_seconds: f64,
+    /// How long a person may take for a question of an upstream server.
+    pub(super) question_seconds: f64,
     pub(super) grace_ms: u32,
     pub(super) cpu_seconds: u32,
     pub(super) memory_mib: u32,
@@ -51,6 +53,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             timeout_seconds: 30.0,
+            question_seconds: 300.0,
             grace_ms: 100,
             cpu_seconds: 30,
             memory_mib: 256,
@@ -166,6 +169,7 @@ impl Document {
         let (limits, pool) = (&self.limits, &self.pool);
         let checks = [
             ((0.01..=86_400.0).contains(&limits.timeout_seconds), "timeout_seconds", "0.01 to 86400"),
+            ((0.01..=3_600.0).contains(&limits.question_seconds), "question_seconds", "0.01 to 3600"),
             ((1..=60_000).contains(&limits.grace_ms), "grace_ms", "1 to 60000"),
             ((1..=86_400).contains(&limits.cpu_seconds), "cpu_seconds", "1 to 86400"),
             ((16..=1_048_576).contains(&limits.memory_mib), "memory_mib", "16 to 1048576"),

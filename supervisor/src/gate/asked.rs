@@ -33,7 +33,7 @@ impl Asked {
     }
 
     pub(super) fn subject(&self, from: &Requester, call: CallId) -> Subject<'_> {
-        Subject { execution: from.execution, call, server: &self.server, item: &self.item }
+        Subject { execution: from.caller.execution, call, server: &self.server, item: &self.item }
     }
 }
 

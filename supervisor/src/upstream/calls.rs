@@ -11,15 +11,20 @@ use rmcp::model::{
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 
+use super::callers::Caller;
 use super::connection::{Connection, Offer};
 use super::http::HttpFault;
-use super::request::send;
+use super::input::{self, Given};
+use super::request::{Patience, Unanswered, send_for};
 use super::slots::Slot;
 use super::transport::{CUT_OFF, TOO_LARGE};
 use super::{lists, result};
 
 /// Characters of a server's error text that are passed on.
 const ERROR_CHARS_MAX: usize = 4_000;
+
+/// Before a call is made again without anything new, the first time. Each further time it is twice as long.
+const STATE_ONLY_DELAY: Duration = Duration::from_millis(50);
 
 /// Why a call has no result: the kind, and in words.
 pub(super) type Unsuccessful = (FailureCode, String);
@@ -50,35 +55,77 @@ impl Connection {
         permitted: PermittedCall,
         arguments: Map<String, Value>,
         timeout: Option<Duration>,
+        caller: &Caller,
     ) -> Result<Vec<u8>, Failure> {
         let item = permitted.item();
-        let limit = match timeout {
-            Some(timeout) => timeout.min(self.limits.call_timeout_max.max(self.limits.call_timeout)),
-            None => self.limits.call_timeout,
-        };
-        let sent = Instant::now();
-        let answer = match item {
-            Item::List(listing) => lists::list(&offer.peer, *listing, limit).await.map(Ok),
-            item => {
-                let answer = send(offer.peer.clone(), request(item, arguments), limit).await;
-                answer.map(|raw| result::envelope(item, &raw))
+        // A time that code has set is what it says. The configured one is for a server that has fallen silent.
+        let patience = match timeout {
+            Some(timeout) => {
+                let longest = self.limits.call_timeout_max.max(self.limits.call_timeout);
+                Patience { limit: timeout.min(longest), restarts: false }
             }
+            None => Patience { limit: self.limits.call_timeout, restarts: true },
         };
-        self.note(&answer, sent.elapsed());
-        let outcome = answer.unwrap_or_else(|error| Err(self.told(&error, limit)));
+        let outcome = match item {
+            Item::List(listing) => {
+                let sent = Instant::now();
+                let list = lists::list(&offer.peer, *listing, patience.limit).await;
+                self.note(list.as_ref().err(), sent.elapsed());
+                list.map_err(|error| self.told(&error, patience.limit))
+            }
+            item => self.converse(offer, item, arguments, patience, caller).await,
+        };
         let named = (!matches!(item, Item::List(_))).then(|| item.to_string());
         outcome.map_err(|(code, message)| Failure { tool: named, ..self.failure(code, message) })
     }
 
+    /// Makes a call, and makes it again with what its server asks for in between.
+    async fn converse(
+        &self,
+        offer: &Offer,
+        item: &Item,
+        arguments: Map<String, Value>,
+        patience: Patience,
+        caller: &Caller,
+    ) -> Result<Vec<u8>, Unsuccessful> {
+        let mut given = Given::default();
+        for round in 0..input::ROUNDS_MAX {
+            let ticket = offer.callers.enter(&self.name, item, caller);
+            let request = request(item, arguments.clone(), given);
+            let sent = Instant::now();
+            let raw = match send_for(caller, ticket, offer.peer.clone(), request, patience).await {
+                Ok(raw) => {
+                    self.note(None, sent.elapsed());
+                    raw
+                }
+                Err(Unanswered::Failed(error)) => {
+                    self.note(Some(&error), sent.elapsed());
+                    return Err(self.told(&error, patience.limit));
+                }
+                Err(Unanswered::Unanswerable) => return Err(input::unanswerable(item)),
+            };
+            given = match input::required(&raw)? {
+                Some(required) => required.given(&self.name, item, caller).await?,
+                None => return result::envelope(item, &raw),
+            };
+            if given.responses.is_none() {
+                // It asks for nothing but to be called again: not at once.
+                tokio::time::sleep(STATE_ONLY_DELAY * (1 << round.min(5))).await;
+            }
+        }
+        let rounds = input::ROUNDS_MAX;
+        Err((FailureCode::ToolFailed, format!("it asked for input {rounds} times, and is not asked again")))
+    }
+
     /// Health is known by real traffic.
-    fn note<T>(&self, answer: &Result<T, ServiceError>, took: Duration) {
-        match answer {
-            Ok(_) => self.signals.note(|status| {
+    fn note(&self, error: Option<&ServiceError>, took: Duration) {
+        match error {
+            None => self.signals.note(|status| {
                 status.latency = Some(took);
                 status.answered += 1;
             }),
-            Err(ServiceError::Timeout { .. }) => self.signals.suspect.notify_one(),
-            Err(_) => {}
+            Some(ServiceError::Timeout { .. }) => self.signals.suspect.notify_one(),
+            Some(_) => {}
         }
     }
 
@@ -115,18 +162,23 @@ impl Connection {
     }
 }
 
-fn request(item: &Item, arguments: Map<String, Value>) -> ClientRequest {
+fn request(item: &Item, arguments: Map<String, Value>, given: Given) -> ClientRequest {
     let name = item.as_str().to_owned();
+    let Given { responses, state } = given;
     match item {
         Item::Resource(_) => {
-            ClientRequest::ReadResourceRequest(ReadResourceRequest::new(ReadResourceRequestParams::new(name)))
+            let mut parameters = ReadResourceRequestParams::new(name);
+            (parameters.input_responses, parameters.request_state) = (responses, state);
+            ClientRequest::ReadResourceRequest(ReadResourceRequest::new(parameters))
         }
         Item::Prompt(_) => {
-            let parameters = GetPromptRequestParams::new(name).with_arguments(arguments);
+            let mut parameters = GetPromptRequestParams::new(name).with_arguments(arguments);
+            (parameters.input_responses, parameters.request_state) = (responses, state);
             ClientRequest::GetPromptRequest(GetPromptRequest::new(parameters))
         }
         Item::Tool(_) | Item::List(_) => {
-            let parameters = CallToolRequestParams::new(name).with_arguments(arguments);
+            let mut parameters = CallToolRequestParams::new(name).with_arguments(arguments);
+            (parameters.input_responses, parameters.request_state) = (responses, state);
             ClientRequest::CallToolRequest(CallToolRequest::new(parameters))
         }
     }

@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
+use super::callers::Callers;
 use super::definition::{ServerDefinition, ServerLimits};
 use super::hold::{Holder, Signals};
 use super::link::{Link, Starter};
@@ -41,6 +42,7 @@ pub(crate) enum State {
 pub(crate) struct Offer {
     pub(crate) catalogue: Arc<Catalogue>,
     pub(super) peer: Peer<RoleClient>,
+    pub(super) callers: Callers,
 }
 
 /// A handle to the task that holds the connection.

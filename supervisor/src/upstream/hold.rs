@@ -206,7 +206,11 @@ impl Holder {
         self.prepare(&mut catalogue);
         let catalogue = Arc::new(catalogue);
         self.known.send_replace(Some(catalogue.clone()));
-        self.state.send_replace(State::Connected(Arc::new(Offer { catalogue, peer: link.peer() })));
+        self.state.send_replace(State::Connected(Arc::new(Offer {
+            catalogue,
+            peer: link.peer(),
+            callers: link.callers(),
+        })));
     }
 
     async fn watch(&self, link: &mut Link) -> Over {

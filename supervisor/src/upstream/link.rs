@@ -21,6 +21,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::auth::Authority;
+use super::callers::Callers;
 use super::definition::{HttpEndpoint, Reach, ServerCommand, ServerLimits};
 use super::fault::Fault;
 use super::hold::Signals;
@@ -42,6 +43,7 @@ const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// A conversation that has begun, and what it runs on.
 pub(super) struct Link {
     peer: Peer<RoleClient>,
+    callers: Callers,
     /// Ends with the conversation.
     conversation: JoinHandle<()>,
     ending: RunningServiceCancellationToken,
@@ -222,7 +224,7 @@ impl Attempt<'_> {
         changed: &Arc<Notify>,
     ) -> Result<(Service, Catalogue), Option<Fault>> {
         let handshake = async {
-            let host = Host { changed: changed.clone() };
+            let host = Host::new(self.server.name.clone(), Callers::default(), changed.clone());
             let service = host.serve_with_lifecycle(transport, self.mode.clone()).await?;
             let era = service.peer_info().map(|info| info.protocol_version.to_string());
             let took = self.begun.elapsed();
@@ -248,12 +250,17 @@ impl Link {
     fn new(service: Service, ground: Ground, changed: Arc<Notify>) -> Self {
         let (peer, ending) = (service.peer().clone(), service.cancellation_token());
         let subscription = subscribe(&peer, &changed);
+        let callers = service.service().callers();
         let conversation = tokio::spawn(async move { drop(service.waiting().await) });
-        Self { peer, conversation, ending, ground, changed, subscription }
+        Self { peer, callers, conversation, ending, ground, changed, subscription }
     }
 
     pub(super) fn peer(&self) -> Peer<RoleClient> {
         self.peer.clone()
+    }
+
+    pub(super) fn callers(&self) -> Callers {
+        self.callers.clone()
     }
 
     pub(super) fn changed(&self) -> Arc<Notify> {

@@ -18,8 +18,6 @@ struct Outline<'a> {
     #[serde(default)]
     is_error: Option<bool>,
     #[serde(borrow)]
-    result_type: Option<&'a RawValue>,
-    #[serde(borrow)]
     structured_content: Option<&'a RawValue>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
@@ -49,9 +47,6 @@ pub(super) fn envelope(item: &Item, result: &str) -> Result<Vec<u8>, Unsuccessfu
         serde_json::from_str(result).map_err(|_| failed("the server's result is not one that MCP knows"))?;
     if outline.is_error == Some(true) {
         return Err(failure_of(error_text(outline.content)));
-    }
-    if outline.result_type.is_some_and(|kind| kind.get() == "\"input_required\"") {
-        return Err(failed("the tool asks for more input from a person, which a program cannot give"));
     }
     match item {
         Item::Resource(_) => return Ok(wrapped("contents", outline.contents.map_or("[]", RawValue::get))),

@@ -1,8 +1,10 @@
 //! An MCP server over standard input and output whose tools misbehave on request.
 //!
 //! Its flags choose how it misbehaves before any tool is called:
-//! `--fail-start`, `--hang-start`, `--legacy-only`, `--crash-on-discover`, `--one-era`, `--only-tools`.
+//! `--fail-start`, `--hang-start`, `--legacy-only`, `--crash-on-discover`, `--one-era`, `--only-tools`, `--asking`.
 
+#[path = "../fixture/asking.rs"]
+mod asking;
 #[path = "../fixture/offers.rs"]
 mod offers;
 #[path = "../fixture/tools.rs"]
@@ -39,6 +41,7 @@ struct Fixture {
     discover: Discover,
     discovered: AtomicBool,
     only_tools: bool,
+    asking: bool,
     calls: tools::Calls,
 }
 
@@ -85,7 +88,8 @@ impl ServerHandler for Fixture {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::list()))
+        let asking = self.asking.then(asking::list).into_iter().flatten();
+        Ok(ListToolsResult::with_all_items(tools::list().into_iter().chain(asking).collect()))
     }
 
     async fn list_resources(
@@ -139,6 +143,11 @@ impl ServerHandler for Fixture {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         self.calls.record(&request.name);
+        if self.asking
+            && let Some(answer) = asking::call(&request, &self.calls, &context).await
+        {
+            return answer;
+        }
         let arguments = request.arguments.unwrap_or_default();
         match tools::call(&request.name, &arguments, &self.calls, &context).await {
             Some(result) => Ok(result.into()),
@@ -150,7 +159,7 @@ impl ServerHandler for Fixture {
 #[tokio::main]
 async fn main() -> ExitCode {
     let mut discover = Discover::Answer;
-    let mut only_tools = false;
+    let (mut only_tools, mut asking) = (false, false);
     for flag in std::env::args().skip(1) {
         match flag.as_str() {
             "--fail-start" => {
@@ -161,6 +170,7 @@ async fn main() -> ExitCode {
             "--legacy-only" => discover = Discover::MethodNotFound,
             "--crash-on-discover" => discover = Discover::Crash,
             "--only-tools" => only_tools = true,
+            "--asking" => asking = true,
             "--one-era" => discover = Discover::ThenRefuseInitialize,
             _ => {
                 eprintln!("fixture-server: unknown flag {flag}");
@@ -169,7 +179,7 @@ async fn main() -> ExitCode {
         }
     }
     let (discovered, calls) = (AtomicBool::new(false), tools::Calls::default());
-    let fixture = Fixture { discover, discovered, only_tools, calls };
+    let fixture = Fixture { discover, discovered, only_tools, asking, calls };
     match fixture.serve(rmcp::transport::stdio_pipes()).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => ExitCode::SUCCESS,

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
 
 mod arguments;
+mod asking;
 mod offers;
+mod progress;
 mod protocol;
 mod results;
 mod timeouts;

@@ -15,7 +15,7 @@ use crate::cli::unavailable::why_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config, start_with};
 use crate::config::{self, Files, Settings};
 use crate::gate::{Gate, Requester};
-use crate::upstream::{Connection, Ending, Reach};
+use crate::upstream::{Caller, Connection, Ending, Reach};
 use steps::Steps;
 
 /// Characters of a result that are shown.
@@ -134,7 +134,8 @@ async fn connected(connection: &Connection, begun: Instant, advice: &str, steps:
 /// One call, on the same way as a program's: the policy decides, and there is a record of it.
 async fn called(gate: &Gate, name: &ServerName, call: Request, steps: &mut Steps) {
     let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
-    let from = Requester { execution, servers: Arc::new(vec![name.clone()]) };
+    let caller = Caller { execution, ai_client: None };
+    let from = Requester { caller, servers: Arc::new(vec![name.clone()]) };
     let begun = Instant::now();
     let (reply, _) = gate.answer(&from, CallId(1), call).await;
     let shown = |json: Vec<u8>| String::from_utf8_lossy(&json).chars().take(SHOWN_CHARS_MAX).collect();

@@ -1,0 +1,47 @@
+//! Progress of upstream servers: shown by the AI client, and a reason to go on waiting.
+
+use lockhouse_tests::{Lockhouse, Person, Session};
+use serde_json::json;
+
+fn lockhouse(call_timeout_seconds: u32) -> Lockhouse {
+    let command = lockhouse_tests::fixture_server();
+    let config = format!(
+        "[servers.older]\ncommand = {command:?}\nargs = [\"--asking\"]\ncall_timeout_seconds = {call_timeout_seconds}\n"
+    );
+    Lockhouse::new().policy("version = 1\n[servers.older]\nallow = [\"*\"]\n").config(&config)
+}
+
+#[tokio::test]
+async fn an_ai_client_sees_how_far_a_call_is_and_no_more_than_ten_notes_a_second() {
+    let lockhouse = lockhouse(60);
+    for mode in [rmcp::service::ClientLifecycleMode::Initialize, Session::latest()] {
+        let person = Person::default();
+        let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), mode).await;
+        let code = "from mcp_tools import older\nolder.progress(notes=300, every_ms=3)";
+        let begun = std::time::Instant::now();
+        let answer = session.run_asking(code).await;
+        let most = begun.elapsed().as_millis() as usize / 100 + 2;
+        assert_eq!(answer["value"], json!({"notes": 300}), "{answer}");
+        let notes = person.notes();
+        assert!(!notes.is_empty() && notes.len() <= most, "{} notes, at most {most}", notes.len());
+        assert!(notes.windows(2).all(|pair| pair[0].progress < pair[1].progress), "{notes:?}");
+        let words = notes[0].message.as_deref().unwrap_or_default();
+        assert!(words.starts_with("older.progress: step\u{fffd} "), "{words}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_tells_of_progress_is_waited_for_and_a_time_of_the_codes_own_is_kept() {
+    let lockhouse = lockhouse(1);
+    let session = lockhouse.serve().await;
+    let call = |more: &str| {
+        format!(
+            "from mcp_tools import call_tool\ncall_tool('older.progress', {{'notes': 8, 'every_ms': 300}}{more})"
+        )
+    };
+    assert_eq!(session.run_code("python", &call("")).await["value"], json!({"notes": 8}));
+    let answer = session.run_code("python", &call(", timeout=1.2")).await;
+    assert_eq!(answer["error"]["code"], "timeout", "{answer}");
+    let silent = session.run_code("python", "from mcp_tools import older\nolder.slow(ms=2400)").await;
+    assert_eq!(silent["error"]["code"], "timeout", "{silent}");
+}
