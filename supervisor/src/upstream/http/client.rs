@@ -103,7 +103,9 @@ impl Client {
         };
         request.send().await.map_err(|error| {
             let fault = HttpFault::unanswered(&error, &self.0.place);
-            self.0.broken.tell(&fault.reason);
+            if error.is_connect() {
+                self.0.broken.tell(&fault.reason);
+            }
             fault
         })
     }
