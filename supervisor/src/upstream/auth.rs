@@ -3,6 +3,7 @@
 //! Tokens are read from their file when they are first needed, renewed before they expire and once more when the server
 //! refuses them. Where that does not help, the failure names the command that does.
 
+mod challenge;
 mod login;
 mod oauth;
 mod tokens;
@@ -11,13 +12,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::HeaderValue;
-use http::header::WWW_AUTHENTICATE;
 use lockhouse_protocol::ServerName;
-use reqwest::{Response, StatusCode};
-use rmcp::transport::auth::{AuthError, WWWAuthenticateParams};
+use rmcp::transport::auth::AuthError;
 use tokio::time::timeout;
 use url::Url;
 
+pub(super) use challenge::Challenge;
 pub(crate) use login::{Login, LoginError, log_out};
 
 use super::definition::{Authorization, HttpEndpoint, OAuthClient};
@@ -29,34 +29,6 @@ use tokens::{Kept, Token, TokenFile, TokenFileError};
 const RENEWAL_EVERY: Duration = Duration::from_secs(5);
 /// How long an authorization server may take to give a token.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// A refusal of what was sent as `Authorization`, or of its absence.
-pub(super) struct Challenge {
-    status: StatusCode,
-    /// What the server says that it wants.
-    wanted: String,
-}
-
-impl Challenge {
-    /// `None` if the answer is something else.
-    pub(super) fn of(response: &Response) -> Option<Self> {
-        let wanted = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
-        let status = response.status();
-        let is_one =
-            status == StatusCode::UNAUTHORIZED || (status == StatusCode::FORBIDDEN && wanted.is_some());
-        is_one.then(|| Self { status, wanted: wanted.unwrap_or_default().to_owned() })
-    }
-
-    fn wanted(&self) -> &str {
-        &self.wanted
-    }
-
-    /// The scopes that the token lacks, if that is what is wrong with it.
-    fn lacking(&self, url: &Url) -> Option<String> {
-        let parameters = WWWAuthenticateParams::parse(&self.wanted, url);
-        parameters.is_insufficient_scope().then(|| parameters.scope.unwrap_or_default())
-    }
-}
 
 /// Where the tokens for one server come from.
 pub(super) struct Authority {

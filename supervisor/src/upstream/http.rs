@@ -1,13 +1,15 @@
 //! Streamable HTTP to a server.
 //!
 //! rmcp keeps the protocol: sessions, eras, headers, resumed streams. What goes over the wire, and how much of it is taken
-//! in, is [`client`]'s.
+//! in, is [`client`]'s and [`exchange`]'s.
 
 mod annotated;
 mod answers;
 mod client;
 mod events;
+mod exchange;
 mod fault;
+mod load;
 mod stream;
 
 use std::collections::HashMap;
@@ -28,6 +30,7 @@ pub(super) use annotated::raw as raw_list;
 pub(super) use client::Client;
 pub(super) use fault::{HttpFault, Kind};
 
+use self::exchange::Exchange;
 use super::auth::Authority;
 use super::definition::{HttpEndpoint, ServerLimits};
 
@@ -72,7 +75,9 @@ pub(super) fn transport(
     }
     let broken = Broken::default();
     let http = connector(endpoint).map_err(|error| unusable(format!("cannot set up HTTP: {error}")))?;
-    let client = Client::new(http, endpoint, limits, authority, broken.clone());
+    let (url, place) = (endpoint.url.clone(), endpoint.place());
+    let exchange = Exchange { http, url, place, authority, broken: broken.clone() };
+    let client = Client::new(exchange, limits.message_bytes_max);
     let mut config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
         .custom_headers(headers(endpoint).map_err(unusable)?)
         .max_concurrent_requests(limits.calls_max + OTHER_REQUESTS_MAX);

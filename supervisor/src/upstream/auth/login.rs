@@ -93,7 +93,7 @@ impl Login {
         // A damaged file is replaced, not obeyed.
         let before = file.load().ok().flatten();
         let challenge = challenge(endpoint).await?;
-        let wanted = challenge.as_ref().map(Challenge::wanted);
+        let wanted = challenge.as_ref().map(|challenge| challenge.wanted.as_str());
         let Discovered { mut manager, store, resolution } = oauth::discover(&endpoint.url, wanted).await?;
         if challenge.is_none() && !resolution.source.is_discovered() {
             return Err(LoginError::NotAsked);
