@@ -25,6 +25,8 @@ use super::transport::{LineTransport, Lines, RawResults};
 use crate::catalog::Catalogue;
 use crate::child_stderr::LastLines;
 
+/// How long a connection over HTTP that is of no more use stays for those who wait for it.
+const HTTP_TELL: Duration = Duration::from_millis(100);
 /// How long a server over HTTP gets to hear that we leave.
 const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -210,6 +212,10 @@ impl Link {
                     () = closing.cancelled() => "it is shut down".into(),
                 };
                 over();
+                if !closing.is_cancelled() {
+                    // So that the request that noticed it is told what it noticed.
+                    let _ = timeout(HTTP_TELL, &mut service).await;
+                }
                 // So that the server can forget the session.
                 end.cancel();
                 let _ = timeout(HTTP_CLOSE_TIMEOUT, service).await;
