@@ -5,6 +5,7 @@
 mod bare_zygote;
 mod finished;
 mod hostile;
+mod http_server;
 mod lockhouse;
 mod native;
 mod person;
@@ -15,6 +16,7 @@ mod table;
 pub use bare_zygote::{BareZygote, End};
 pub use finished::Finished;
 pub use hostile::{Attack, Control, Outcome};
+pub use http_server::{HttpAnswer, HttpRequest, HttpServer};
 pub use lockhouse::{Lockhouse, fixture_server, target_directory};
 pub use native::{NativeAttack, layers_in_words, native_attacks, native_worker};
 pub use person::{Person, Says};

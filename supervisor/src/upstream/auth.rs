@@ -3,21 +3,21 @@
 //! Tokens are read from their file when they are first needed, renewed before they expire and once more when the server
 //! refuses them. Where that does not help, the failure names the command that does.
 
+mod challenge;
 mod login;
 mod oauth;
 mod tokens;
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::HeaderValue;
-use http::header::WWW_AUTHENTICATE;
 use lockhouse_protocol::ServerName;
-use reqwest::{Response, StatusCode};
-use rmcp::transport::auth::{AuthError, WWWAuthenticateParams};
+use rmcp::transport::auth::AuthError;
 use tokio::time::timeout;
 use url::Url;
 
+pub(super) use challenge::Challenge;
 pub(crate) use login::{Login, LoginError, log_out};
 
 use super::definition::{Authorization, HttpEndpoint, OAuthClient};
@@ -25,36 +25,10 @@ use super::http::{HttpFault, Kind};
 use super::secrets::Secrets;
 use tokens::{Kept, Token, TokenFile, TokenFileError};
 
+/// An authorization server is not asked again before: a token that is refused at once is not what is wrong.
+const RENEWAL_EVERY: Duration = Duration::from_secs(5);
 /// How long an authorization server may take to give a token.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// A refusal of what was sent as `Authorization`, or of its absence.
-pub(super) struct Challenge {
-    status: StatusCode,
-    /// What the server says that it wants.
-    wanted: String,
-}
-
-impl Challenge {
-    /// `None` if the answer is something else.
-    pub(super) fn of(response: &Response) -> Option<Self> {
-        let wanted = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
-        let status = response.status();
-        let is_one =
-            status == StatusCode::UNAUTHORIZED || (status == StatusCode::FORBIDDEN && wanted.is_some());
-        is_one.then(|| Self { status, wanted: wanted.unwrap_or_default().to_owned() })
-    }
-
-    fn wanted(&self) -> &str {
-        &self.wanted
-    }
-
-    /// The scopes that the token lacks, if that is what is wrong with it.
-    fn lacking(&self, url: &Url) -> Option<String> {
-        let parameters = WWWAuthenticateParams::parse(&self.wanted, url);
-        parameters.is_insufficient_scope().then(|| parameters.scope.unwrap_or_default())
-    }
-}
 
 /// Where the tokens for one server come from.
 pub(super) struct Authority {
@@ -63,8 +37,8 @@ pub(super) struct Authority {
     source: Source,
     secrets: Secrets,
     current: Mutex<Option<Token>>,
-    /// Held while a token is looked for: the others wait for the same one.
-    renewing: tokio::sync::Mutex<()>,
+    /// Held while a token is looked for: the others wait for the same one. When one was last asked for.
+    renewing: tokio::sync::Mutex<Option<Instant>>,
 }
 
 enum Source {
@@ -112,19 +86,21 @@ impl Authority {
         if let Some(token) = self.current().filter(Token::is_fresh) {
             return bearer(&token.secret).map(Some);
         }
-        let _renewing = self.renewing.lock().await;
+        let mut renewed = self.renewing.lock().await;
+        let is_new = is_recent(*renewed);
+        let good = |token: &Token| token.is_fresh() || (is_new && token.lasts(Duration::ZERO));
         let token = match &self.source {
-            _ if self.current().is_some_and(|token| token.is_fresh()) => self.current(),
+            _ if self.current().as_ref().is_some_and(good) => self.current(),
             Source::Fixed(_) => None,
-            Source::Service(client) => Some(self.service(client).await?),
-            Source::Login(file) => match file.load().map_err(|error| self.unreadable(&error))? {
-                Some(kept) => match kept.token() {
-                    Some(token) if token.is_fresh() => Some(token),
-                    Some(token) => Some(self.refreshed(file, &token).await?),
-                    None => None,
-                },
-                None => None,
-            },
+            Source::Service(client) => Some(self.service(client, &mut renewed).await?),
+            Source::Login(file) => {
+                let kept = file.load().map_err(|error| self.unreadable(&error))?;
+                match kept.and_then(|kept| kept.token()) {
+                    Some(token) if !good(&token) && is_new => return Err(self.not_renewed("")),
+                    Some(token) if !good(&token) => Some(self.refreshed(file, &token, &mut renewed).await?),
+                    token => token,
+                }
+            }
         };
         self.keep(token)
     }
@@ -135,10 +111,13 @@ impl Authority {
         refused: Option<HeaderValue>,
         challenge: &Challenge,
     ) -> Result<HeaderValue, HttpFault> {
-        let _renewing = self.renewing.lock().await;
+        let mut renewed = self.renewing.lock().await;
+        let is_new = is_recent(*renewed);
         let token = match &self.source {
+            _ if self.current().is_some_and(|token| refused != bearer(&token.secret).ok()) => self.current(),
             Source::Fixed(_) => None,
-            Source::Service(client) => Some(self.service(client).await?),
+            Source::Service(_) if is_new => None,
+            Source::Service(client) => Some(self.service(client, &mut renewed).await?),
             Source::Login(file) => {
                 if let Some(scopes) = challenge.lacking(&self.url) {
                     // Where that fails, a person can still name the scopes.
@@ -149,8 +128,8 @@ impl Authority {
                 match kept.as_ref().and_then(Kept::token) {
                     // Someone has logged in since, or another process has renewed it.
                     Some(token) if refused != bearer(&token.secret).ok() => Some(token),
-                    Some(token) if kept.is_some_and(|kept| kept.is_renewable()) => {
-                        Some(self.refreshed(file, &token).await?)
+                    Some(token) if !is_new && kept.is_some_and(|kept| kept.is_renewable()) => {
+                        Some(self.refreshed(file, &token, &mut renewed).await?)
                     }
                     _ => None,
                 }
@@ -188,23 +167,38 @@ impl Authority {
         }
     }
 
-    async fn service(&self, client: &OAuthClient) -> Result<Token, HttpFault> {
-        let asked = timeout(RENEWAL_TIMEOUT, oauth::service(&self.url, client)).await;
-        let credentials = asked.map_err(|_| None).and_then(|given| given.map_err(Some));
-        credentials.ok().as_ref().and_then(Token::of).ok_or_else(|| {
-            let reason = "the authorization server gives no token for its client credentials";
-            HttpFault::new(Kind::Unauthorized, reason, "")
-        })
+    async fn service(
+        &self,
+        client: &OAuthClient,
+        asked_at: &mut Option<Instant>,
+    ) -> Result<Token, HttpFault> {
+        *asked_at = Some(Instant::now());
+        let said = match timeout(RENEWAL_TIMEOUT, oauth::service(&self.url, client)).await {
+            Ok(Ok(credentials)) => match Token::of(&credentials) {
+                Some(token) => return Ok(token),
+                None => String::new(),
+            },
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {} s", RENEWAL_TIMEOUT.as_secs()),
+        };
+        let reason = "the authorization server gives no token for its client credentials";
+        Err(HttpFault::new(Kind::Unauthorized, reason, &self.redact(&said)))
     }
 
     /// Renews a token, unless another process was faster.
-    async fn refreshed(&self, file: &TokenFile, stale: &Token) -> Result<Token, HttpFault> {
+    async fn refreshed(
+        &self,
+        file: &TokenFile,
+        stale: &Token,
+        asked_at: &mut Option<Instant>,
+    ) -> Result<Token, HttpFault> {
         let unreadable = |error: TokenFileError| self.unreadable(&error);
         let _lock = file.lock().await.map_err(unreadable)?;
         let Some(mut kept) = file.load().map_err(unreadable)? else { return Err(self.expired("")) };
         if let Some(token) = kept.token().filter(|token| token != stale && token.is_fresh()) {
             return Ok(token);
         }
+        *asked_at = Some(Instant::now());
         match timeout(RENEWAL_TIMEOUT, oauth::refresh(&self.url, &kept)).await {
             Ok(Ok(credentials)) => {
                 kept.credentials = Some(credentials);
@@ -216,11 +210,20 @@ impl Authority {
             }
             // It is still good for a moment.
             _ if stale.lasts(Duration::ZERO) && stale.expires.is_some() => Ok(stale.clone()),
-            _ => {
-                let reason = "its token has expired, and the authorization server does not renew it now";
-                Err(HttpFault::new(Kind::Unauthorized, reason, ""))
+            failed => {
+                let said = match failed {
+                    Ok(Err(error)) => self.redact(&error.to_string()),
+                    _ => format!("no answer within {} s", RENEWAL_TIMEOUT.as_secs()),
+                };
+                Err(self.not_renewed(&said))
             }
         }
+    }
+
+    fn not_renewed(&self, said: &str) -> HttpFault {
+        let reason =
+            format!("its token has expired and could not be renewed; try again, or {}", self.advice());
+        HttpFault::new(Kind::Unauthorized, reason, said)
     }
 
     fn expired(&self, said: &str) -> HttpFault {
@@ -248,6 +251,10 @@ impl Authority {
         }
         header
     }
+}
+
+fn is_recent(asked: Option<Instant>) -> bool {
+    asked.is_some_and(|at| at.elapsed() < RENEWAL_EVERY)
 }
 
 fn bearer(token: &str) -> Result<HeaderValue, HttpFault> {

@@ -81,6 +81,7 @@ impl Connection {
                 log: places.log(&name),
                 signals: signals.clone(),
                 legacy: false,
+                fell_back: false,
             },
             cache: Cache::new(&name, places.tools(&name, &definition), places.tools_lifetime),
             pins: places.pins(&name, &definition).map(|path| Pins::at(&path)),

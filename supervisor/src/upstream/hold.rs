@@ -170,7 +170,7 @@ impl Holder {
     /// One connection, until it is over. Whether the next may follow at once.
     async fn serve(&self, mut link: Link, catalogue: Catalogue) -> bool {
         tracing::info!(server = %self.name, tools = catalogue.tools.len(), "connected");
-        self.signals.note(|status| status.fell_back = self.starter.legacy);
+        self.signals.note(|status| status.fell_back = self.starter.fell_back || self.starter.legacy);
         self.offer(&link, catalogue);
         let over = self.watch(&mut link).await;
         // A caller that comes from now on waits for the next one.

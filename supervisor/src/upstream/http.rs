@@ -1,13 +1,15 @@
 //! Streamable HTTP to a server.
 //!
 //! rmcp keeps the protocol: sessions, eras, headers, resumed streams. What goes over the wire, and how much of it is taken
-//! in, is [`client`]'s.
+//! in, is [`client`]'s and [`exchange`]'s.
 
 mod annotated;
 mod answers;
 mod client;
 mod events;
+mod exchange;
 mod fault;
+mod load;
 mod stream;
 
 use std::collections::HashMap;
@@ -28,6 +30,7 @@ pub(super) use annotated::raw as raw_list;
 pub(super) use client::Client;
 pub(super) use fault::{HttpFault, Kind};
 
+use self::exchange::Exchange;
 use super::auth::Authority;
 use super::definition::{HttpEndpoint, ServerLimits};
 
@@ -43,6 +46,8 @@ const REOPEN_MIN: Duration = Duration::from_secs(1);
 const REOPEN_MAX: Duration = Duration::from_secs(30);
 /// Requests at one time besides calls.
 const OTHER_REQUESTS_MAX: usize = 16;
+const PROXY_VARIABLES: [&str; 6] =
+    ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
 /// Headers that say how the others are to be read.
 const OWN_HEADERS: [&str; 11] = [
     "accept",
@@ -72,7 +77,9 @@ pub(super) fn transport(
     }
     let broken = Broken::default();
     let http = connector(endpoint).map_err(|error| unusable(format!("cannot set up HTTP: {error}")))?;
-    let client = Client::new(http, endpoint, limits, authority, broken.clone());
+    let (url, place) = (endpoint.url.clone(), place(endpoint));
+    let exchange = Exchange { http, url, place, authority, broken: broken.clone() };
+    let client = Client::new(exchange, limits.message_bytes_max);
     let mut config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
         .custom_headers(headers(endpoint).map_err(unusable)?)
         .max_concurrent_requests(limits.calls_max + OTHER_REQUESTS_MAX);
@@ -100,7 +107,7 @@ pub(super) async fn probe(endpoint: &HttpEndpoint) -> Result<reqwest::Response, 
     let request =
         request.header("mcp-protocol-version", version.as_str()).header("mcp-method", "server/discover");
     let request = request.header(ACCEPT, client::EITHER).json(&body).timeout(PROBE_TIMEOUT);
-    request.send().await.map_err(|error| HttpFault::unanswered(&error, &endpoint.place()))
+    request.send().await.map_err(|error| HttpFault::unanswered(&error, &place(endpoint)))
 }
 
 fn connector(endpoint: &HttpEndpoint) -> reqwest::Result<reqwest::Client> {
@@ -114,6 +121,15 @@ fn connector(endpoint: &HttpEndpoint) -> reqwest::Result<reqwest::Client> {
         .redirect(Policy::custom(follow_at_home));
     // The variables for proxies are honoured, but no proxy has business between two programs of one host.
     if endpoint.is_on_this_host() { builder.no_proxy() } else { builder }.build()
+}
+
+/// `HOST:PORT`, for people, and what may stand between.
+fn place(endpoint: &HttpEndpoint) -> String {
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    match PROXY_VARIABLES.iter().find(|name| is_set(name) && !endpoint.is_on_this_host()) {
+        Some(name) => format!("{} ({name} is set)", endpoint.place()),
+        None => endpoint.place(),
+    }
 }
 
 /// Headers and tokens stay with the origin that they are for; and only these two statuses leave a request what it is.

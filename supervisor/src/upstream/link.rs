@@ -37,8 +37,13 @@ use super::transport::{LineTransport, Lines, RawResults};
 use crate::catalog::Catalogue;
 use crate::child_stderr::LastLines;
 
+/// How long a connection over HTTP that is of no more use stays for those who wait for it.
+const HTTP_TELL: Duration = Duration::from_millis(100);
 /// How long a server over HTTP gets to hear that we leave.
 const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// rmcp takes a server for an older one that does not answer the probe in so long.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A conversation that has begun, and what it runs on.
 pub(super) struct Link {
@@ -95,6 +100,8 @@ pub(super) struct Starter {
     pub(super) signals: Arc<Signals>,
     /// Whether it understands only the older handshake, as far as is known.
     pub(super) legacy: bool,
+    /// Whether it was started anew, the last time, to try that one.
+    pub(super) fell_back: bool,
 }
 
 /// One attempt to connect.
@@ -110,6 +117,7 @@ impl Starter {
     pub(super) async fn start(&mut self) -> Result<(Link, Catalogue), Refusal> {
         let begun = Instant::now();
         let deadline = begun + self.limits.start_timeout;
+        self.fell_back = false;
         self.signals.note(|status| (status.era, status.spawned, status.handshake) = (None, None, None));
         if !self.legacy {
             match (Attempt { server: self, begun, mode: probe(), deadline }).reach().await {
@@ -119,10 +127,12 @@ impl Starter {
                 done => return done,
             }
         }
+        let probed = begun.elapsed();
         let mode = ClientLifecycleMode::Initialize;
         let started = Attempt { server: self, begun, mode, deadline }.reach().await;
-        // What failed this time may be the process, not the era.
-        self.legacy = started.is_ok();
+        self.fell_back = started.is_ok();
+        // What failed this time may be the process, not the era, and what took so long may only be slow.
+        self.legacy = started.is_ok() && probed < PROBE_TIMEOUT;
         started
     }
 
@@ -281,7 +291,11 @@ impl Link {
         match &mut self.ground {
             Ground::Http(broken) => tokio::select! {
                 _ = &mut self.conversation => "the conversation ended".into(),
-                how = broken.told() => how,
+                how = broken.told() => {
+                    // So that the request that noticed it is told what it noticed.
+                    let _ = timeout(HTTP_TELL, &mut self.conversation).await;
+                    how
+                }
             },
             Ground::Process { process, stalled, .. } => tokio::select! {
                 status = process.wait() => status.map(told).unwrap_or_default(),
@@ -302,7 +316,9 @@ impl Link {
         match self.ground {
             Ground::Http(_) => {
                 // So that the server can forget the session.
-                let _ = timeout(HTTP_CLOSE_TIMEOUT, self.conversation).await;
+                if !self.conversation.is_finished() {
+                    let _ = timeout(HTTP_CLOSE_TIMEOUT, self.conversation).await;
+                }
                 (Ending::Left, None, String::new())
             }
             Ground::Process { process, last_lines, .. } => {
@@ -352,7 +368,16 @@ mod tests {
         let secrets = Secrets::of(&command.environment);
         let name = ServerName::new("h").expect("a name");
         let signals = Arc::new(Signals::new(limits));
-        Starter { name, reach: Reach::Stdio(command), limits, secrets, log: None, signals, legacy: false }
+        Starter {
+            name,
+            reach: Reach::Stdio(command),
+            limits,
+            secrets,
+            log: None,
+            signals,
+            legacy: false,
+            fell_back: false,
+        }
     }
 
     #[tokio::test]

@@ -3,6 +3,8 @@
 
 mod arguments;
 mod asking;
+mod http;
+mod login;
 mod offers;
 mod progress;
 mod protocol;

@@ -41,9 +41,22 @@ pub(crate) enum LoginError {
     #[error("the authorization server did not grant it: {0}")]
     Denied(String),
     #[error("the authorization failed: {0}")]
-    Failed(#[from] AuthError),
+    Failed(String),
     #[error(transparent)]
     Tokens(#[from] TokenFileError),
+}
+
+/// With all causes, since the outer ones name the step alone.
+impl From<AuthError> for LoginError {
+    fn from(error: AuthError) -> Self {
+        let mut words = error.to_string();
+        let mut cause = std::error::Error::source(&error);
+        while let Some(error) = cause {
+            words = format!("{words}: {error}");
+            cause = error.source();
+        }
+        Self::Failed(words)
+    }
 }
 
 /// A login that waits for a person.
@@ -80,7 +93,7 @@ impl Login {
         // A damaged file is replaced, not obeyed.
         let before = file.load().ok().flatten();
         let challenge = challenge(endpoint).await?;
-        let wanted = challenge.as_ref().map(Challenge::wanted);
+        let wanted = challenge.as_ref().map(|challenge| challenge.wanted.as_str());
         let Discovered { mut manager, store, resolution } = oauth::discover(&endpoint.url, wanted).await?;
         if challenge.is_none() && !resolution.source.is_discovered() {
             return Err(LoginError::NotAsked);
@@ -187,7 +200,10 @@ fn with_offline_access(mut scopes: Vec<String>, metadata: &AuthorizationMetadata
 
 /// What the server says to a request without a token.
 async fn challenge(endpoint: &HttpEndpoint) -> Result<Option<Challenge>, LoginError> {
-    let unreachable = |fault: http::HttpFault| LoginError::Unreachable(fault.reason);
+    let unreachable = |fault: http::HttpFault| {
+        let said = if fault.said.is_empty() { String::new() } else { format!(" ({})", fault.said) };
+        LoginError::Unreachable(fault.reason + &said)
+    };
     let response = http::probe(endpoint).await.map_err(unreachable)?;
     Ok(Challenge::of(&response))
 }

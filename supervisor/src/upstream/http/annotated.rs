@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::load::Load;
 use crate::upstream::transport::TYPED_BYTES_MAX;
 
 const ANNOTATION: &str = "\"x-mcp-header\"";
@@ -27,7 +28,7 @@ struct Annotated {
 }
 
 /// The result of `tools/list`, for rmcp.
-pub(super) fn listed(result: &RawValue) -> ServerResult {
+pub(super) fn listed(result: &RawValue, load: &Load) -> ServerResult {
     let mut room = TYPED_BYTES_MAX;
     let mut fits = |tool: &&RawValue| {
         let left = room.checked_sub(tool.get().len());
@@ -42,6 +43,7 @@ pub(super) fn listed(result: &RawValue) -> ServerResult {
     }
     let seen = annotated.filter(|tool| fits(tool)).filter_map(|tool| {
         let Annotated { name, input_schema } = serde_json::from_str(tool.get()).ok()?;
+        load.annotated(tool.get().len());
         Some(Tool::new(name, Cow::Borrowed(""), Arc::new(input_schema)))
     });
     let mut list = ListToolsResult::with_all_items(seen.collect());
@@ -84,4 +86,38 @@ fn name(tool: &RawValue) -> Option<String> {
         name: String,
     }
     serde_json::from_str::<Named>(tool.get()).ok().map(|named| named.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Broken;
+    use super::*;
+
+    fn list(page: &str) -> ServerResult {
+        let page = RawValue::from_string(page.into()).expect("JSON");
+        listed(&page, &Load::new(Broken::default()))
+    }
+
+    #[test]
+    fn a_list_passes_as_text_with_or_without_what_rmcp_sees_of_it() {
+        let tool = |name: &str, more: &str| {
+            format!(r#"{{"name": "{name}", "inputSchema": {{{more}}}, "ours": 1.0}}"#)
+        };
+        let annotated = r#""properties": {"a": {"type": "string", "x-mcp-header": "A"}}"#;
+        let plain = format!(r#"{{"tools": [{}]}}"#, tool("plain", ""));
+        assert!(
+            matches!(list(&plain), ServerResult::CustomResult(CustomResult(Value::String(text))) if text == plain)
+        );
+
+        let mixed = [tool("plain", ""), tool("good", annotated), tool("bad", annotated)].join(", ");
+        let page = format!(r#"{{"tools": [{mixed}], "nextCursor": "n"}}"#);
+        let ServerResult::ListToolsResult(mut list) = list(&page) else { panic!("not for rmcp") };
+        assert_eq!(raw(list.clone()).as_deref(), Some(&*page));
+        list.tools.retain(|tool| tool.name != "bad");
+        let left: Value = serde_json::from_str(&raw(list).expect("text")).expect("JSON");
+        let names: Vec<_> =
+            left["tools"].as_array().into_iter().flatten().map(|tool| &tool["name"]).collect();
+        assert_eq!(names, ["plain", "good"]);
+        assert_eq!((&left["nextCursor"], &left["tools"][0]["ours"]), (&"n".into(), &1.0.into()));
+    }
 }

@@ -9,6 +9,7 @@ use rmcp::service::RxJsonRpcMessage;
 use serde_json::Value;
 
 use super::annotated;
+use super::load::Load;
 use crate::upstream::transport::{Envelope, NOT_JSON, TOO_LARGE, TYPED_BYTES_MAX, failed, id_in};
 
 pub(super) type Received = RxJsonRpcMessage<RoleClient>;
@@ -51,9 +52,9 @@ impl Asked {
     }
 
     /// The body of an answer. Whatever it says of itself, it is the answer to this request.
-    pub(super) fn answered(&self, body: &[u8]) -> Received {
+    pub(super) fn answered(&self, body: &[u8], load: &Load) -> Received {
         let message = serde_json::from_slice::<Envelope<'_>>(body).ok();
-        let received = message.and_then(|message| self.received(&message, body));
+        let received = message.and_then(|message| self.received(&message, body, load));
         match received {
             Some(JsonRpcMessage::Response(mut response)) => {
                 response.id = self.id.clone();
@@ -68,8 +69,8 @@ impl Asked {
     }
 
     /// As [`answered`](Self::answered) for a status that is not a success: `None` unless it is an error.
-    pub(super) fn refused(&self, body: &str) -> Option<Received> {
-        match self.answered(body.as_bytes()) {
+    pub(super) fn refused(&self, body: &str, load: &Load) -> Option<Received> {
+        match self.answered(body.as_bytes(), load) {
             JsonRpcMessage::Error(error) if error.error.message != NOT_JSON => {
                 Some(JsonRpcMessage::Error(error))
             }
@@ -83,11 +84,11 @@ impl Asked {
         Received::error(error, Some(self.id.clone()))
     }
 
-    fn received(&self, message: &Envelope<'_>, text: &[u8]) -> Option<Received> {
+    fn received(&self, message: &Envelope<'_>, text: &[u8], load: &Load) -> Option<Received> {
         match message.result {
             Some(result) if message.method.is_none() && !self.is_handshake() => {
                 let result = match self.what {
-                    What::Tools => annotated::listed(result),
+                    What::Tools => annotated::listed(result, load),
                     _ => raw(result.get()),
                 };
                 Some(Received::response(result, self.id.clone()))
@@ -98,7 +99,7 @@ impl Asked {
 }
 
 /// The data of an event. `asked` is what the stream answers, if it does.
-pub(super) fn event(data: &str, asked: Option<&Asked>) -> Option<Received> {
+pub(super) fn event(data: &str, asked: Option<&Asked>, load: &Load) -> Option<Received> {
     let text = data.as_bytes();
     let Ok(message) = serde_json::from_str::<Envelope<'_>>(data) else {
         // Where it names a request, that one must not hang.
@@ -110,8 +111,8 @@ pub(super) fn event(data: &str, asked: Option<&Asked>) -> Option<Received> {
     }
     let id = id?;
     match asked.filter(|asked| asked.id == id) {
-        Some(asked) => asked.received(&message, text),
-        None => Asked { id, what: What::Other }.received(&message, text),
+        Some(asked) => asked.received(&message, text, load),
+        None => Asked { id, what: What::Other }.received(&message, text, load),
     }
 }
 
@@ -125,4 +126,46 @@ fn typed(text: &[u8]) -> Option<Received> {
         return id_in(text).map(|id| failed(TOO_LARGE, id));
     }
     serde_json::from_slice(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Broken;
+    use super::*;
+
+    fn asked(what: What) -> Asked {
+        Asked { id: RequestId::Number(7), what }
+    }
+
+    fn told(received: &Received) -> String {
+        serde_json::to_string(received).expect("JSON")
+    }
+
+    #[test]
+    fn a_body_is_the_answer_whatever_it_says_of_itself() {
+        let load = Load::new(Broken::default());
+        for (body, told_as) in [
+            (r#"{"id": 8, "result": {"a": 1.0}}"#, r#""id":7,"result":"{\"a\": 1.0}""#),
+            (
+                r#"{"jsonrpc": "2.0", "id": null, "error": {"code": -5, "message": "no"}}"#,
+                r#""id":7,"error":{"code":-5,"message":"no"}"#,
+            ),
+            (r#"{"method": "ping", "id": 1}"#, NOT_JSON),
+            ("[1]", NOT_JSON),
+            ("<html>", NOT_JSON),
+        ] {
+            let told = told(&asked(What::Other).answered(body.as_bytes(), &load));
+            assert!(told.contains(told_as) && told.contains(r#""id":7"#), "{body}: {told}");
+        }
+    }
+
+    #[test]
+    fn an_event_answers_the_request_that_it_names() {
+        let load = Load::new(Broken::default());
+        let other = event(r#"{"id": 8, "result": {}}"#, Some(&asked(What::Tools)), &load).expect("an answer");
+        assert!(told(&other).contains(r#""id":8,"result":"{}""#));
+        assert!(event(r#"{"result": {}}"#, Some(&asked(What::Other)), &load).is_none());
+        let torn = event(r#"{"id":7, "result": {"#, None, &load).expect("a failure");
+        assert!(told(&torn).contains(NOT_JSON) && told(&torn).contains(r#""id":7"#));
+    }
 }

@@ -49,7 +49,8 @@ impl HttpFault {
         } else if chain().any(|error| error.to_string().contains("dns error")) {
             "its name cannot be resolved".into()
         } else if let Some(code) = input.and_then(std::io::Error::raw_os_error) {
-            nix::errno::Errno::from_raw(code).desc().to_lowercase()
+            let why = nix::errno::Errno::from_raw(code).desc().to_lowercase();
+            return Self::new(Kind::Unreachable, format!("cannot connect to {place}: {why}"), "");
         } else if error.is_connect() {
             "the connection was not accepted as TLS or by a proxy".into()
         } else {

@@ -8,6 +8,7 @@ use sse_stream::Sse;
 
 use super::answers::{self, Asked, Received};
 use super::events::{Event, Events, SseItem};
+use super::load::Load;
 use crate::upstream::transport::{CUT_OFF, TOO_LARGE, failed, id_in};
 
 /// The events of a response. `asked` is the request that it answers, if it is the answer to one.
@@ -15,9 +16,10 @@ pub(super) fn answers(
     response: Response,
     bytes_max: usize,
     asked: Option<Asked>,
+    load: Load,
 ) -> BoxStream<'static, SseItem> {
     let reading =
-        Reading { response: Some(response), events: Events::new(bytes_max), asked, can_resume: false };
+        Reading { response: Some(response), events: Events::new(bytes_max), asked, load, can_resume: false };
     stream::unfold(reading, async |mut reading| reading.next().await.map(|item| (item, reading))).boxed()
 }
 
@@ -27,6 +29,7 @@ struct Reading {
     events: Events,
     /// Until it is answered.
     asked: Option<Asked>,
+    load: Load,
     can_resume: bool,
 }
 
@@ -62,7 +65,7 @@ impl Reading {
                 self.can_resume |= sse.id.is_some();
                 let is_message = matches!(sse.event.as_deref(), None | Some("" | "message"));
                 let data = sse.data.as_deref().filter(|data| is_message && !data.trim().is_empty());
-                match data.map(|data| answers::event(data, self.asked.as_ref())) {
+                match data.map(|data| answers::event(data, self.asked.as_ref(), &self.load)) {
                     Some(Some(message)) => (message, Sse { data: None, ..sse }),
                     // What is not a message may still say where to resume, and when.
                     _ => return Some(Sse { data: None, ..sse }),
@@ -74,8 +77,11 @@ impl Reading {
         Some(sse)
     }
 
-    /// Forgets the request once it is answered.
+    /// Forgets the request once it is answered, and counts what the server asks.
     fn note(&mut self, message: &Received) {
+        if matches!(message, JsonRpcMessage::Request(_)) {
+            self.load.asked();
+        }
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),

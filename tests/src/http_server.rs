@@ -1,0 +1,236 @@
+//! A small HTTP server whose every answer the test gives itself, for what a server of a library would not do.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+const HANGS_AFTER: Duration = Duration::from_secs(60);
+
+/// What was asked.
+#[derive(Clone, Debug)]
+pub struct HttpRequest {
+    /// `GET`, `POST` and so on.
+    pub method: String,
+    /// With the query.
+    pub path: String,
+    /// By name in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// As it came.
+    pub body: String,
+}
+
+/// What is answered.
+#[derive(Clone, Debug)]
+pub enum HttpAnswer {
+    /// Status, headers and body.
+    Whole(u16, Vec<(String, String)>, String),
+    /// The beginning of a stream of events, and then its end.
+    CutOff(String),
+    /// Nothing, and the connection stays open.
+    Never,
+}
+
+impl HttpAnswer {
+    /// Without a body.
+    #[must_use]
+    pub fn status(status: u16) -> Self {
+        Self::Whole(status, Vec::new(), String::new())
+    }
+
+    /// A JSON body.
+    #[must_use]
+    pub fn json(status: u16, body: &Value) -> Self {
+        Self::Whole(status, vec![("Content-Type".into(), "application/json".into())], body.to_string())
+    }
+
+    /// The messages as events.
+    #[must_use]
+    pub fn events(messages: &[Value]) -> Self {
+        let events: String = messages.iter().map(|message| format!("data: {message}\n\n")).collect();
+        Self::Whole(200, vec![("Content-Type".into(), "text/event-stream".into())], events)
+    }
+
+    /// With one more header.
+    ///
+    /// # Panics
+    /// If there is no head to add to.
+    #[must_use]
+    pub fn with(self, name: &str, value: &str) -> Self {
+        match self {
+            Self::Whole(status, mut headers, body) => {
+                headers.push((name.to_owned(), value.to_owned()));
+                Self::Whole(status, headers, body)
+            }
+            Self::CutOff(_) | Self::Never => panic!("{self:?} has no headers"),
+        }
+    }
+}
+
+impl HttpRequest {
+    /// The body as JSON, `null` if it is none.
+    #[must_use]
+    pub fn message(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_default()
+    }
+
+    /// The JSON-RPC method.
+    #[must_use]
+    pub fn rpc(&self) -> String {
+        self.message()["method"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A result for this request.
+    #[must_use]
+    pub fn result(&self, result: &Value) -> Value {
+        json!({"jsonrpc": "2.0", "id": self.message()["id"], "result": result})
+    }
+
+    /// As an MCP server of protocol 2026-07-28, or of 2025-06-18 with `is_older`, that has one tool, `look`. `None` for
+    /// calls of it.
+    #[must_use]
+    pub fn as_mcp(&self, is_older: bool) -> Option<HttpAnswer> {
+        let us = json!({"name": "fixture", "version": "1"});
+        let capabilities = json!({"tools": {}});
+        let tool = json!({"name": "look", "inputSchema": {"type": "object", "properties": {"at": {}}}});
+        let result = match (self.method.as_str(), self.rpc().as_str()) {
+            ("POST", "server/discover") if !is_older => json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+                "serverInfo": us, "ttlMs": 0, "cacheScope": "private",
+            }),
+            ("POST", "initialize") if is_older => {
+                json!({"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": us})
+            }
+            ("POST", "tools/list") => {
+                json!({"resultType": "complete", "tools": [tool], "ttlMs": 0, "cacheScope": "private"})
+            }
+            ("POST", "tools/call") => return None,
+            ("POST", rpc) if rpc.starts_with("notifications/") => return Some(HttpAnswer::status(202)),
+            ("POST", _) => {
+                let error = json!({"code": -32601, "message": "no such method"});
+                let body = json!({"jsonrpc": "2.0", "id": self.message()["id"], "error": error});
+                return Some(HttpAnswer::json(if is_older { 400 } else { 404 }, &body));
+            }
+            _ => return Some(HttpAnswer::status(405)),
+        };
+        Some(HttpAnswer::json(200, &self.result(&result)))
+    }
+}
+
+/// A server on a free port of 127.0.0.1, until the end of the test's process.
+#[derive(Clone, Debug)]
+pub struct HttpServer {
+    port: u16,
+    requests: Arc<Mutex<Vec<HttpRequest>>>,
+}
+
+impl HttpServer {
+    /// Starts it.
+    ///
+    /// # Panics
+    /// If there is no port.
+    pub fn start(answer: impl Fn(&HttpRequest) -> HttpAnswer + Send + Sync + 'static) -> Self {
+        Self::start_knowing(|_| answer)
+    }
+
+    /// Starts it with an answer that knows the server's own URL.
+    ///
+    /// # Panics
+    /// If there is no port.
+    pub fn start_knowing<A>(answer: impl FnOnce(String) -> A) -> Self
+    where
+        A: Fn(&HttpRequest) -> HttpAnswer + Send + Sync + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let requests = Arc::<Mutex<Vec<HttpRequest>>>::default();
+        let server = Self { port, requests: requests.clone() };
+        let answer = Arc::new(answer(server.url("")));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (answer, requests) = (answer.clone(), requests.clone());
+                std::thread::spawn(move || drop(serve(stream, &*answer, &requests)));
+            }
+        });
+        server
+    }
+
+    /// The URL of a path.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// What has been asked so far.
+    #[must_use]
+    pub fn requests(&self) -> Vec<HttpRequest> {
+        self.requests.lock().expect("no panic").clone()
+    }
+
+    /// Asks any server of this host as a browser does: status, headers and body.
+    ///
+    /// # Panics
+    /// If there is no answer.
+    #[must_use]
+    pub fn browse(url: &str) -> HttpRequest {
+        let (host, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a URL");
+        let mut stream = TcpStream::connect(host).expect("a connection");
+        stream.set_read_timeout(Some(HANGS_AFTER)).expect("a timeout");
+        let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("a request");
+        let mut reader = BufReader::new(stream);
+        read(&mut reader).expect("an answer")
+    }
+}
+
+fn serve(
+    stream: TcpStream,
+    answer: &impl Fn(&HttpRequest) -> HttpAnswer,
+    requests: &Mutex<Vec<HttpRequest>>,
+) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut stream = stream;
+    while let Ok(request) = read(&mut reader) {
+        requests.lock().expect("no panic").push(request.clone());
+        match answer(&request) {
+            HttpAnswer::Whole(status, headers, body) => {
+                let headers: String =
+                    headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+                let head = format!("HTTP/1.1 {status} X\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
+                stream.write_all(&[head.as_bytes(), body.as_bytes()].concat())?;
+            }
+            HttpAnswer::CutOff(beginning) => {
+                let head = "HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+                stream.write_all(format!("{head}{beginning}").as_bytes())?;
+                return stream.shutdown(std::net::Shutdown::Both);
+            }
+            HttpAnswer::Never => std::thread::sleep(HANGS_AFTER),
+        }
+    }
+    Ok(())
+}
+
+/// One request, or answer: the parts of its first line are `method` and `path` then.
+fn read(reader: &mut impl BufRead) -> std::io::Result<HttpRequest> {
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.insert(name.to_lowercase(), value.trim().to_owned());
+    }
+    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(HttpRequest { method, path, headers, body: String::from_utf8_lossy(&body).into_owned() })
+}
