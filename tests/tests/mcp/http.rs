@@ -152,6 +152,7 @@ fn a_server_that_cannot_be_used_says_why_and_not_in_the_servers_words() {
     let mut table = Table::new("servers over HTTP that cannot be used");
     for (name, url, more, words) in [
         ("connection refused", closed, "", "cannot connect to 127.0.0.1:"),
+        ("not TLS", guarded.url("/mcp").replace("http:", "https:"), "", "not accepted as TLS"),
         ("an /sse URL", elsewhere.url("/sse"), "", "deprecated"),
         ("the old transport", old.url("/events"), "", "/mcp in place of /sse"),
         ("no answer", silent.url("/mcp"), "", "did not finish its start within 5 s"),
