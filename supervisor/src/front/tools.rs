@@ -11,8 +11,8 @@ pub(super) const INSTRUCTIONS: &str = "Run code that calls the tools of all conn
 const RUN_CODE: &str = "Run a program in a sealed sandbox (no files, network or processes) where MCP servers are libraries.\n\
     python: from mcp_tools.SERVER import TOOL; TOOL(arg=value)\n\
     typescript: await SERVER.TOOL({arg: value})\n\
-    Also list_servers(), search_tools(query), describe(server, tool), call_tool(server, tool, args) (from mcp_tools; \
-    camelCase in typescript). Failures raise ToolError(code, message). Parallel: asyncio.gather over mcp_tools.aio.SERVER, \
+    Also list_servers(), search_tools(query), describe(server, tool), call_tool(server, tool, args), \
+    list_resources(server), read_resource(server, uri) (from mcp_tools; camelCase in typescript). Failures raise ToolError(code, message). Parallel: asyncio.gather over mcp_tools.aio.SERVER, \
     Promise.all. Result: the last expression (or return in typescript), and stdout. Filter and aggregate in code; \
     large results are cut.";
 

@@ -51,7 +51,7 @@ impl Connection {
     pub(crate) async fn call(
         &self,
         offer: &Offer,
-        _turn: Slot,
+        turn: Slot,
         permitted: PermittedCall,
         arguments: Map<String, Value>,
         timeout: Option<Duration>,
@@ -73,7 +73,7 @@ impl Connection {
                 self.note(list.as_ref().err(), sent.elapsed());
                 list.map_err(|error| self.told(&error, patience.limit))
             }
-            item => self.converse(offer, item, arguments, patience, caller).await,
+            item => self.converse(offer, turn, item, arguments, patience, caller).await,
         };
         let named = (!matches!(item, Item::List(_))).then(|| item.to_string());
         outcome.map_err(|(code, message)| Failure { tool: named, ..self.failure(code, message) })
@@ -83,13 +83,18 @@ impl Connection {
     async fn converse(
         &self,
         offer: &Offer,
+        turn: Slot,
         item: &Item,
         arguments: Map<String, Value>,
         patience: Patience,
         caller: &Caller,
     ) -> Result<Vec<u8>, Unsuccessful> {
-        let mut given = Given::default();
+        let (mut given, mut turn) = (Given::default(), Some(turn));
         for round in 0..input::ROUNDS_MAX {
+            let in_turn = match turn.take() {
+                Some(turn) => turn,
+                None => self.slot().await.map_err(|busy| (busy.code, busy.message))?,
+            };
             let ticket = offer.callers.enter(&self.name, item, caller);
             let request = request(item, arguments.clone(), given);
             let sent = Instant::now();
@@ -104,6 +109,8 @@ impl Connection {
                 }
                 Err(Unanswered::Unanswerable) => return Err(input::unanswerable(item)),
             };
+            // While a person is asked, others have their turn.
+            drop(in_turn);
             given = match input::required(&raw)? {
                 Some(required) => required.given(&self.name, item, caller).await?,
                 None => return result::envelope(item, &raw),
