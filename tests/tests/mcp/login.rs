@@ -202,6 +202,24 @@ fn the_way_back_may_be_pasted_and_may_lead_nowhere() {
         writeln!(stdin, "http://127.0.0.1/callback?code=SEKRET-CODE&state=forged").expect("a terminal");
     });
     table.row("of another login", ensure(found == Some(7) && !said.contains("SEKRET-CODE"), (found, &said)));
+    for place in ["http://169.254.169.254", "http://10.255.255.1"] {
+        let inward = HttpServer::start_knowing(|url| {
+            move |request: &HttpRequest| match request.path.as_str() {
+                "/mcp" => HttpAnswer::status(401).with("WWW-Authenticate", "Bearer"),
+                "/.well-known/oauth-protected-resource/mcp" => HttpAnswer::json(
+                    200,
+                    &json!({"resource": format!("{url}/mcp"), "authorization_servers": [place]}),
+                ),
+                _ => HttpAnswer::status(404),
+            }
+        });
+        let (found, said) = log_in(&lockhouse(&inward), paste);
+        let is_refused = said.contains("the authorization failed") && !said.contains("no answer within");
+        table.row(
+            format!("metadata that leads to {place}"),
+            ensure(found == Some(7) && is_refused, (found, &said)),
+        );
+    }
     let open = HttpServer::start(|request| request.as_mcp(false).unwrap_or(HttpAnswer::status(500)));
     let (found, said) = log_in(&lockhouse(&open), paste);
     table.row(
