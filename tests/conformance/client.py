@@ -66,11 +66,15 @@ answers
 """
 
 
-def configuration(url: str) -> str:
+def configuration(url: str, directory: Path) -> str:
     lines = ["[pool]", "idle = 1", "[servers.suite]", f"url = {json.dumps(url)}", "start_timeout_seconds = 15", "[servers.suite.oauth]"]
-    known = {key: CONTEXT[key] for key in ("client_id", "client_secret", "signing_algorithm") if key in CONTEXT}
-    if "private_key_pem" in CONTEXT:
-        known["private_key"] = CONTEXT["private_key_pem"]
+    known = {key: CONTEXT[key] for key in ("client_id", "signing_algorithm") if key in CONTEXT}
+    for given, key in [("client_secret", "client_secret"), ("private_key_pem", "private_key")]:
+        if given in CONTEXT:
+            # Secrets are not written into the configuration, but referred to.
+            (directory / key).touch(mode=0o600)
+            (directory / key).write_text(CONTEXT[given])
+            known[key] = f"${{file:{directory / key}}}"
     if SCENARIO == "auth/basic-cimd":
         known["client_id"] = CLIENT_METADATA
     if SCENARIO.startswith("auth/client-credentials"):
@@ -86,7 +90,7 @@ class Home:
         self.directory = directory
         settings = directory / "config/lockhouse"
         settings.mkdir(parents=True)
-        (settings / "config.toml").write_text(configuration(url))
+        (settings / "config.toml").write_text(configuration(url, settings))
         (settings / "policy.toml").write_text(POLICY)
 
     def environment(self) -> dict[str, str]:

@@ -13,7 +13,9 @@ const LOOK: &str = "from mcp_tools import ToolError, call_tool\n\
 
 fn lockhouse(url: &str, more: &str) -> Lockhouse {
     let config = format!("{SMALL}[servers.web]\nurl = \"{url}\"\nstart_timeout_seconds = 5\n{more}\n");
-    Lockhouse::new().config(&config).policy(POLICY)
+    let lockhouse = Lockhouse::new().config(&config).policy(POLICY);
+    lockhouse.file("config/lockhouse/token", "SEKRET-TOKEN");
+    lockhouse
 }
 
 /// The value of a program in which `look` makes a call.
@@ -45,8 +47,10 @@ fn both_eras_answer_in_json_and_in_events_and_lose_nothing() {
                     if as_events { HttpAnswer::events(&[notice, result]) } else { HttpAnswer::json(200, &result) }
                 })
             });
-            let lockhouse =
-                lockhouse(&server.url("/mcp"), "headers = {X-Team = 'north'}\nbearer_token = 'SEKRET-TOKEN'");
+            let lockhouse = lockhouse(
+                &server.url("/mcp"),
+                "headers = {X-Team = 'north'}\nbearer_token = '${file:token}'",
+            );
             let name = format!(
                 "{} in {}",
                 if is_older { "2025-06-18" } else { "2026-07-28" },
@@ -161,7 +165,7 @@ fn a_server_that_cannot_be_used_says_why_and_not_in_the_servers_words() {
         (
             "a wrong token",
             guarded.url("/mcp"),
-            "bearer_token = 'SEKRET'",
+            "bearer_token = '${file:token}'",
             "refuses the credentials that are configured",
         ),
         (
