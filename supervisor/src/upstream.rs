@@ -39,8 +39,8 @@ pub(crate) use callers::Caller;
 pub(crate) use confine::become_confined;
 pub(crate) use connection::{Connection, State};
 pub(crate) use definition::{
-    Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition,
-    ServerLimits, Start, ToolSelection,
+    Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, Referenced, ServerCommand,
+    ServerDefinition, ServerLimits, Start, ToolSelection,
 };
 pub(crate) use pins::{Change, Pins};
 pub(crate) use places::Places;

@@ -9,8 +9,8 @@ use http::{HeaderName, HeaderValue};
 use super::env_file;
 use super::references::{Surroundings, Template, Unresolved};
 use crate::upstream::{
-    Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition,
-    ServerLimits, Start, ToolSelection,
+    Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, Referenced, ServerCommand,
+    ServerDefinition, ServerLimits, Start, ToolSelection,
 };
 
 /// One server, with references.
@@ -135,6 +135,16 @@ impl Entry {
         }
     }
 
+    /// What references put into the arguments or the URL. A file or a directory is no secret.
+    fn referenced(&self, surroundings: &Surroundings) -> Referenced {
+        let templates: Vec<&Template> = match &self.reach {
+            EntryReach::Command(command) => command.arguments.iter().collect(),
+            EntryReach::Url(url) => vec![&url.url],
+        };
+        let values = templates.into_iter().flat_map(|template| template.referenced(surroundings));
+        Referenced(values.filter(|value| !Path::new(value).exists()).collect())
+    }
+
     /// Looks up every reference.
     pub(crate) fn resolve(
         &self,
@@ -156,6 +166,7 @@ impl Entry {
             message_bytes_max: defaults.message_bytes_max,
         };
         let mut definition = ServerDefinition::new(reach, limits, origin);
+        definition.referenced = self.referenced(surroundings);
         definition.start = self.start;
         definition.tools = self.tools.clone();
         Ok(definition)

@@ -131,6 +131,15 @@ impl Template {
         self.0.iter().map(value).collect()
     }
 
+    /// The values of its references, one by one: what a server that prints its arguments would show.
+    pub(crate) fn referenced(&self, surroundings: &Surroundings) -> Vec<String> {
+        let value = |piece: &Piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Reference(reference) => reference.value(surroundings).ok(),
+        };
+        self.0.iter().filter_map(value).collect()
+    }
+
     /// As Lockhouse's own configuration writes it.
     pub(crate) fn to_own_syntax(&self) -> String {
         let mut written = String::new();

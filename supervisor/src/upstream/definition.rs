@@ -12,9 +12,15 @@ pub(crate) struct ServerDefinition {
     pub(crate) start: Start,
     /// Tools of the server that Lockhouse may know of; the policy decides about those that are left.
     pub(crate) tools: ToolSelection,
+    /// Values that references put where they can be seen, in arguments or the URL: they may be secrets.
+    pub(crate) referenced: Referenced,
     /// `FILE` or `FILE:LINE`, for people.
     pub(crate) origin: String,
 }
+
+/// Values that are not shown.
+#[derive(Clone, Default, PartialEq)]
+pub(crate) struct Referenced(pub(crate) Vec<String>);
 
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,21 +150,32 @@ impl ToolSelection {
 impl ServerDefinition {
     /// With every default.
     pub(crate) fn new(reach: Reach, limits: ServerLimits, origin: String) -> Self {
-        Self { reach, limits, start: Start::default(), tools: ToolSelection::default(), origin }
+        Self {
+            reach,
+            limits,
+            start: Start::default(),
+            tools: ToolSelection::default(),
+            referenced: Referenced::default(),
+            origin,
+        }
     }
 
     /// Whether both are the same server, wherever they are written down.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let Self { reach, limits, start, tools, origin: _ } = self;
+        let Self { reach, limits, start, tools, referenced, origin: _ } = self;
         (reach, limits, start, tools) == (&other.reach, &other.limits, &other.start, &other.tools)
+            && *referenced == other.referenced
     }
 
     /// The values that must not be seen in what the server says, each with the name under which it was configured.
     pub(crate) fn secrets(&self) -> BTreeMap<String, String> {
-        match &self.reach {
+        let mut secrets = match &self.reach {
             Reach::Stdio(command) => command.environment.clone(),
             Reach::Http(endpoint) => endpoint.secrets(),
-        }
+        };
+        let numbered = self.referenced.0.iter().enumerate();
+        secrets.extend(numbered.map(|(number, value)| (format!("reference {}", number + 1), value.clone())));
+        secrets
     }
 }
 
@@ -194,6 +211,12 @@ impl HttpEndpoint {
             }
         }
         secrets
+    }
+}
+
+impl std::fmt::Debug for Referenced {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} values", self.0.len())
     }
 }
 

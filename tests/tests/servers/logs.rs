@@ -29,6 +29,25 @@ async fn what_a_server_wrote_while_it_served_can_be_read() {
     .await;
 }
 
+#[tokio::test]
+async fn a_secret_that_a_reference_puts_into_an_argument_is_blanked() {
+    let lockhouse = Lockhouse::new();
+    let secret = lockhouse.file("secret", "hunter2-canary\n");
+    let config = format!(
+        "[servers.x]\ncommand = \"sh\"\nargs = [\"-c\", \"echo key=$0 >&2; sleep 600\", \"${{file:{}}}\"]\n",
+        secret.display()
+    );
+    let lockhouse = lockhouse.config(&config);
+    let session = lockhouse.serve().await;
+    let log = wait_until("the line is in the log", async || {
+        let log = server(&lockhouse, &["logs", "x"]);
+        log.stdout.contains("key=").then_some(log)
+    })
+    .await;
+    assert!(log.stdout.contains("[redacted") && !log.stdout.contains("canary"), "{log:?}");
+    drop(session);
+}
+
 #[test]
 fn the_last_lines_are_shown_and_cannot_drive_a_terminal() {
     let lockhouse = Lockhouse::new().server("fixture", &[]);

@@ -40,7 +40,7 @@ const OAUTH_KEYS: [&str; 7] =
 const SANDBOX_KEYS: [&str; 3] = ["read", "write", "network"];
 const OF_COMMANDS: [&str; 4] = ["args", "env", "cwd", "sandbox"];
 const OF_URLS: [&str; 3] = ["headers", "bearer_token", "oauth"];
-const ALGORITHMS: [&str; 8] = ["RS256", "RS384", "RS512", "ES256", "ES384", "PS256", "PS384", "EdDSA"];
+const ALGORITHMS: [&str; 5] = ["RS256", "RS384", "RS512", "ES256", "ES384"];
 const REFERENCE: &str = "a reference: a secret is not written down here; use ${file:/PATH}, ${env:NAME}, ${cred:NAME} or ${keyring:SERVICE/USER}";
 
 /// What is wrong with a server, and where.
@@ -240,7 +240,7 @@ fn oauth(fields: Fields<'_>) -> Result<EntryOAuth, LeftOut> {
     }
     let signing_algorithm = fields.text("signing_algorithm")?.map(str::to_owned);
     if signing_algorithm.as_deref().is_some_and(|algorithm| !ALGORITHMS.contains(&algorithm)) {
-        return Err(wrong("signing_algorithm", "RS256, RS384, RS512, PS256, PS384, ES256, ES384 or EdDSA"));
+        return Err(wrong("signing_algorithm", "RS256, RS384, RS512, ES256 or ES384"));
     }
     let port = within(fields, "callback_port", (1, 65_535), "1 to 65535")?;
     Ok(EntryOAuth {
