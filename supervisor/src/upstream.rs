@@ -25,6 +25,7 @@ mod request;
 mod result;
 mod secrets;
 mod slots;
+mod start;
 mod status;
 mod transport;
 

@@ -13,11 +13,12 @@ use super::cache::Cache;
 use super::callers::Callers;
 use super::definition::{ServerDefinition, ServerLimits};
 use super::hold::{Holder, Signals};
-use super::link::{Link, Starter};
+use super::link::Link;
 use super::pins::Pins;
 use super::places::Places;
 use super::secrets::Secrets;
 use super::slots::{Busy, Slot};
+use super::start::Starter;
 use super::status::Status;
 use crate::catalog::Catalogue;
 

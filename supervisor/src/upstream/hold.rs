@@ -11,9 +11,10 @@ use tokio_util::sync::CancellationToken;
 use super::cache::Cache;
 use super::connection::{Offer, State};
 use super::definition::{ServerDefinition, ServerLimits};
-use super::link::{Link, Refusal, Starter};
+use super::link::Link;
 use super::pins::Pins;
 use super::slots::Slots;
+use super::start::{Refusal, Starter};
 use super::status::Status;
 use crate::catalog::Catalogue;
 
