@@ -168,7 +168,7 @@ fn default_log(command: &Command) -> &'static str {
         Command::Tools(_) | Command::Policy(_) => {
             "lockhouse=warn,lockhouse::upstream::hold=error,rmcp=off,error"
         }
-        Command::Server(_) => {
+        Command::Server(_) | Command::Import(_) => {
             "lockhouse=warn,lockhouse::upstream::hold=error,lockhouse::config::servers=error,rmcp=off,error"
         }
         _ => "lockhouse=warn,rmcp=off,error",

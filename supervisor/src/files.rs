@@ -1,12 +1,22 @@
 //! Files of our own: readable for their owner alone, and whole or not there at all.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Puts `content` in place of the file, in one step. Several processes may do so at the same time: one of them wins.
+/// After a loss of power the file may be empty, so this is for what can be found out again.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    put(path, content, |_| Ok(()))
+}
+
+/// The same for what must be there after a loss of power, too. It may take the time of a disk.
+pub(crate) fn replace_for_good(path: &Path, content: &[u8]) -> io::Result<()> {
+    put(path, content, File::sync_all)
+}
+
+fn put(path: &Path, content: &[u8], finish: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     private_directory(directory)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
@@ -16,7 +26,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         .write(true)
         .mode(0o600)
         .open(&draft)
-        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
+        .and_then(|mut file| file.write_all(content).and_then(|()| finish(&file)))
         .and_then(|()| std::fs::rename(&draft, path));
     if written.is_err() {
         let _ = std::fs::remove_file(&draft);

@@ -20,6 +20,7 @@ mod lists;
 mod log;
 mod pins;
 mod places;
+mod probe;
 mod process;
 mod request;
 mod result;

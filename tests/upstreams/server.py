@@ -8,7 +8,7 @@ from typing import Any
 from installed import Npm, PyPI
 
 # `server/discover` is answered, or it is not.
-MODERN, LEGACY = "2026-07-28", "2025-11-25"
+MODERN, LEGACY, FIRST = "2026-07-28", "2025-11-25", "2024-11-05"
 
 
 class Trait(Enum):
@@ -40,7 +40,7 @@ class Call:
 class Server:
     name: str
     package: Npm | PyPI
-    # As Lockhouse lists them, which declares no capability of a client.
+    # As Lockhouse lists them, which declares elicitation.
     tools: int
     call: Call | None
     arguments: list[str] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """The real servers, one after the other."""
 
 from installed import Npm, PyPI
-from server import MODERN, Call, Server, Trait
+from server import FIRST, MODERN, Call, Server, Trait
 
 MCP = "@modelcontextprotocol/server-"
 # On mcp 1.6, whose dependencies fit with no other server's.
@@ -29,7 +29,7 @@ SUBSET = [
         ),
         environment={"MEMORY_FILE_PATH": "@PLACE@/memory.jsonl"},
     ),
-    Server("everything", Npm(f"{MCP}everything"), 13, Call("everything.get_sum(a=40, b=2)", words="42")),
+    Server("everything", Npm(f"{MCP}everything"), 15, Call("everything.get_sum(a=40, b=2)", words="42")),
     Server(
         "thinking",
         Npm(f"{MCP}sequential-thinking"),
@@ -67,6 +67,7 @@ SUBSET = [
         6,
         Call("sqlite.read_query(query='select 6 * 7 as answer')", words="42"),
         ["--db-path", "@PLACE@/lock.sqlite"],
+        era=FIRST,
         traits={Trait.CRASHES_ON_DISCOVER, Trait.IGNORES_EOF},
     ),
 ]
@@ -77,6 +78,7 @@ OTHERS = [
         Npm(f"{MCP}github"),
         26,
         Call("github.get_issue(owner='lock', repo='lock', issue_number='x')", words="Expected number", fails=True),
+        era=FIRST,
     ),
     Server(
         "slack",
@@ -84,6 +86,7 @@ OTHERS = [
         8,
         Call("slack.slack_post_message(channel_id='', text='')", words="Missing required arguments"),
         environment={"SLACK_BOT_TOKEN": "xoxb-none", "SLACK_TEAM_ID": "T0"},
+        era=FIRST,
     ),
     Server(
         "brave",
@@ -91,6 +94,7 @@ OTHERS = [
         2,
         Call("brave.brave_web_search(query=1)", words="Invalid arguments", fails=True),
         environment={"BRAVE_API_KEY": "none"},
+        era=FIRST,
     ),
     Server(
         "postgres",
@@ -98,6 +102,7 @@ OTHERS = [
         1,
         Call("postgres.query(sql='select 1')", words="ECONNREFUSED", fails=True),
         [f"postgresql://{NOBODY}/none"],
+        era=FIRST,
     ),
     Server(
         "gitlab",
@@ -227,6 +232,7 @@ OTHERS = [
         Call("chroma.chroma_create_collection(collection_name='gates')", words="gates"),
         ["--client-type", "ephemeral"],
         {"ANONYMIZED_TELEMETRY": "False", "PYTHONUNBUFFERED": "1"},
+        era=FIRST,
         traits={Trait.CRASHES_ON_DISCOVER, Trait.IGNORES_EOF, Trait.PRINTS_FIRST},
     ),
 ]

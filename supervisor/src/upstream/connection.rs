@@ -120,9 +120,13 @@ impl Connection {
 
     /// A usable connection. Starts a server that is idle, and waits while it connects, at most for the start timeout.
     pub(crate) async fn offer(&self) -> Result<Arc<Offer>, Failure> {
-        self.signals.wanted.notify_one();
         let mut state = self.state.clone();
-        let settled = state.wait_for(|state| !matches!(state, State::Idle | State::Connecting));
+        let settled = state.wait_for(|state| {
+            if matches!(state, State::Idle) {
+                self.signals.wanted.notify_one();
+            }
+            !matches!(state, State::Idle | State::Connecting)
+        });
         let reason = match tokio::time::timeout(self.limits.start_timeout + START_MARGIN, settled).await {
             Ok(Ok(state)) => match &*state {
                 State::Connected(offer) => return Ok(offer.clone()),

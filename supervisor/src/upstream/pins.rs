@@ -127,7 +127,7 @@ impl Pins {
     fn save(&self, record: &Record) -> Result<(), PinsError> {
         let written = serde_json::to_vec(record)
             .map_err(std::io::Error::from)
-            .and_then(|record| files::replace(&self.path, &record));
+            .and_then(|record| files::replace_for_good(&self.path, &record));
         written.map_err(|source| PinsError { path: self.path.clone(), what: "written", source })
     }
 }

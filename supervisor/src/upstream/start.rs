@@ -24,15 +24,13 @@ use super::http;
 use super::link::{Ground, Link, Service};
 use super::listing::list_tools;
 use super::log::ServerLog;
+use super::probe::{Probed, probe};
 use super::process::ServerProcess;
 use super::request::CANCEL_TIMEOUT;
 use super::secrets::Secrets;
 use super::transport::{LineTransport, Lines, RawResults};
 use crate::catalog::Catalogue;
 use crate::child_stderr::LastLines;
-
-/// rmcp takes a server for an older one that does not answer the probe in so long.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why there is no connection.
 pub(super) struct Refusal {
@@ -70,7 +68,8 @@ pub(super) struct Starter {
 struct Attempt<'a> {
     server: &'a Starter,
     begun: Instant,
-    mode: ClientLifecycleMode,
+    /// Without asking first.
+    older: bool,
     deadline: Instant,
 }
 
@@ -82,19 +81,16 @@ impl Starter {
         self.fell_back = false;
         self.signals.note(|status| (status.era, status.spawned, status.handshake) = (None, None, None));
         if !self.legacy {
-            match (Attempt { server: self, begun, mode: probe(), deadline }).reach().await {
+            match (Attempt { server: self, begun, older: false, deadline }).reach().await {
                 // Some servers crash on the probe, or refuse the older handshake after it: a new process does not
                 // know that it was asked.
                 Err(Refusal { may_be_older: true, .. }) => {}
                 done => return done,
             }
         }
-        let probed = begun.elapsed();
-        let mode = ClientLifecycleMode::Initialize;
-        let started = Attempt { server: self, begun, mode, deadline }.reach().await;
-        self.fell_back = started.is_ok();
-        // What failed this time may be the process, not the era, and what took so long may only be slow.
-        self.legacy = started.is_ok() && probed < PROBE_TIMEOUT;
+        let started = Attempt { server: self, begun, older: true, deadline }.reach().await;
+        // What failed this time may be the process, not the era.
+        (self.fell_back, self.legacy) = (started.is_ok(), started.is_ok());
         started
     }
 
@@ -105,11 +101,14 @@ impl Starter {
     }
 }
 
-fn probe() -> ClientLifecycleMode {
-    ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-    }
+/// Over HTTP rmcp asks by itself: a server that answers there has started.
+fn asking() -> ClientLifecycleMode {
+    let legacy_version = Some(ProtocolVersion::LATEST_WITH_INITIALIZE);
+    ClientLifecycleMode::Auto { preferred_versions: newest(), legacy_version }
+}
+
+fn newest() -> Vec<ProtocolVersion> {
+    vec![ProtocolVersion::V_2026_07_28]
 }
 
 impl Attempt<'_> {
@@ -134,10 +133,17 @@ impl Attempt<'_> {
             bytes_max: self.server.limits.message_bytes_max,
             write_timeout: self.server.limits.call_timeout + CANCEL_TIMEOUT,
         };
-        let transport = LineTransport::new(stdout, stdin, lines, raw.clone());
+        let mut transport = LineTransport::new(stdout, stdin, lines, raw.clone());
         let stalled = transport.stalled();
         let changed = Arc::new(Notify::new());
-        let (reason, said, may_be_older) = match self.converse(transport, raw, &changed).await {
+        let conversed = match self.era(&mut transport).await {
+            Ok(mode) => self.converse(transport, mode, raw, &changed).await,
+            Err(fault) => {
+                drop(transport);
+                Err(Some(fault))
+            }
+        };
+        let (reason, said, may_be_older) = match conversed {
             Ok((service, catalogue)) => {
                 let ground = Ground::Process { process, stalled, last_lines };
                 return Ok((Link::new(service, ground, changed), catalogue));
@@ -150,6 +156,19 @@ impl Attempt<'_> {
         };
         let last_words = format!("{said}{}", last_lines.told().await);
         Err(Refusal { reason, last_words, may_be_older })
+    }
+
+    /// How to begin: as the server says that it can, asked for at most half of the time.
+    async fn era(&self, transport: &mut LineTransport) -> Result<ClientLifecycleMode, Fault> {
+        if self.older {
+            return Ok(ClientLifecycleMode::Initialize);
+        }
+        match probe(transport, self.server.limits.start_timeout / 2).await {
+            Probed::Newest => Ok(ClientLifecycleMode::Discover { preferred_versions: newest() }),
+            Probed::Older => Ok(ClientLifecycleMode::Initialize),
+            Probed::Closed => Err(Fault::Closed),
+            Probed::Silent => Err(Fault::Strange("it did not answer server/discover".into())),
+        }
     }
 
     /// Keeps what the process writes to its standard error, without its secrets.
@@ -177,7 +196,8 @@ impl Attempt<'_> {
         };
         let changed = Arc::new(Notify::new());
         // Over HTTP each answer belongs to a request, and it is the request that says whether it passes on raw.
-        match self.converse(transport, RawResults::default(), &changed).await {
+        let mode = if self.older { ClientLifecycleMode::Initialize } else { asking() };
+        match self.converse(transport, mode, RawResults::default(), &changed).await {
             Ok((service, catalogue)) => Ok((Link::new(service, Ground::Http(broken), changed), catalogue)),
             Err(Some(fault)) => Err(Refusal {
                 reason: fault.reason(None),
@@ -192,12 +212,13 @@ impl Attempt<'_> {
     async fn converse<T: Transport<RoleClient> + 'static>(
         &self,
         transport: T,
+        mode: ClientLifecycleMode,
         raw: RawResults,
         changed: &Arc<Notify>,
     ) -> Result<(Service, Catalogue), Option<Fault>> {
         let handshake = async {
             let host = Host::new(self.server.name.clone(), Callers::default(), changed.clone());
-            let service = host.serve_with_lifecycle(transport, self.mode.clone()).await?;
+            let service = host.serve_with_lifecycle(transport, mode).await?;
             let era = service.peer_info().map(|info| info.protocol_version.to_string());
             let took = self.begun.elapsed();
             self.server.signals.note(|status| (status.era, status.handshake) = (era, Some(took)));

@@ -85,6 +85,41 @@ impl LineTransport {
         self.stalled.clone()
     }
 
+    /// The next line as it came, before the conversation begins. One over the limit is left out.
+    pub(super) async fn line(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if self.piece().await? {
+                let line = std::mem::take(&mut self.line);
+                self.tail.clear();
+                if !std::mem::take(&mut self.over_limit) {
+                    return Some(line);
+                }
+            }
+        }
+    }
+
+    /// Writes a line of our own, before the conversation begins.
+    pub(super) async fn write_line(&mut self, line: &str) -> std::io::Result<()> {
+        let mut write = self.write.lock().await;
+        let stdin = write.as_mut().ok_or(std::io::ErrorKind::NotConnected)?;
+        stdin.write_all(line.as_bytes()).await?;
+        stdin.write_all(b"\n").await?;
+        stdin.flush().await
+    }
+
+    /// Reads a piece of the current line; whether it is the last one. Nothing is lost when this is cancelled.
+    async fn piece(&mut self) -> Option<bool> {
+        let available = self.read.fill_buf().await.ok()?;
+        if available.is_empty() {
+            return None;
+        }
+        let end = available.iter().position(|byte| *byte == b'\n').map(|index| index + 1);
+        let piece = available[..end.unwrap_or(available.len())].to_vec();
+        self.read.consume(piece.len());
+        self.keep(&piece);
+        Some(end.is_some())
+    }
+
     /// Adds a piece of the current line, keeping only its ends once it is too long.
     fn keep(&mut self, piece: &[u8]) {
         if !self.over_limit && self.line.len() + piece.len() > self.lines.bytes_max {
@@ -180,16 +215,7 @@ impl Transport<RoleClient> for LineTransport {
                 tracing::warn!("a server asks for more than it reads, and is disconnected");
                 return None;
             }
-            // Nothing between these two awaits: what was read is kept before anything can be cancelled.
-            let available = self.read.fill_buf().await.ok()?;
-            if available.is_empty() {
-                return None;
-            }
-            let end = available.iter().position(|byte| *byte == b'\n').map(|index| index + 1);
-            let piece = available[..end.unwrap_or(available.len())].to_vec();
-            self.read.consume(piece.len());
-            self.keep(&piece);
-            if end.is_some()
+            if self.piece().await?
                 && let Some(message) = self.message()?
             {
                 return Some(message);

@@ -36,8 +36,10 @@ async fn an_idle_server_is_stopped_and_started_again_when_it_is_needed() {
         "awake",
         "a call in flight is no idleness"
     );
+    assert_eq!(Scripted::outcome(&session, ECHO).await, "well");
     assert_eq!(scripted.count("starts"), 1);
     wait_until("it is stopped", async || processes(&session).is_empty().then_some(())).await;
+    assert_eq!(scripted.count("starts"), 1, "it stays so until it is needed");
     assert_eq!(Scripted::outcome(&session, ECHO).await, "well");
     assert_eq!(scripted.count("starts"), 2);
 }
