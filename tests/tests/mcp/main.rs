@@ -11,3 +11,18 @@ mod protocol;
 mod results;
 mod timeouts;
 mod truncation;
+
+use lockhouse_tests::{Lockhouse, Table, equal};
+use serde_json::Value;
+
+/// Programs in one session, each by its language and name, with the value that it must come to.
+async fn check(lockhouse: &Lockhouse, title: &str, rows: &[(&str, &str, &str, Value)]) {
+    let session = lockhouse.serve().await;
+    let mut table = Table::new(title);
+    for (language, name, code, expected) in rows {
+        let answer = session.run_code(language, code).await;
+        let outcome = equal(&answer["value"], expected).map_err(|e| format!("{e} {}", answer["error"]));
+        table.row(format!("{language}: {name}"), outcome);
+    }
+    table.finish();
+}

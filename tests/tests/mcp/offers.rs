@@ -3,6 +3,8 @@
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
+use crate::check;
+
 const POLICY: &str = r#"version = 1
 [servers.fixture]
 allow = ["count", "mixed"]
@@ -15,22 +17,10 @@ fn lockhouse() -> Lockhouse {
     Lockhouse::new().server("fixture", &[]).policy(POLICY)
 }
 
-async fn check(title: &str, rows: &[(&str, &str, &str, Value)]) {
-    let lockhouse = lockhouse();
-    let session = lockhouse.serve().await;
-    let mut table = Table::new(title);
-    for (language, name, code, expected) in rows {
-        let answer = session.run_code(language, code).await;
-        let outcome = equal(&answer["value"], expected).map_err(|e| format!("{e} {}", answer["error"]));
-        table.row(format!("{language}: {name}"), outcome);
-    }
-    table.finish();
-}
-
 #[tokio::test]
 async fn python_reads_resources_and_gets_prompts() {
     let uris = json!(["fixture://note", "fixture://pixel", "fixture://both", "fixture://item/{number}"]);
-    check("resources and prompts in Python", &[
+    check(&lockhouse(), "resources and prompts in Python", &[
         ("python", "the permitted ones are listed, from every page", "from mcp_tools import list_resources\n[r.get('uri') or r['uriTemplate'] for r in list_resources('fixture')]", uris.clone()),
         ("python", "text", "from mcp_tools import read_resource\nr = read_resource('fixture', 'fixture://note')\n[r, isinstance(r, str), r.uri, r.mime_type]", json!(["a note, žluť", true, "fixture://note", "text/plain"])),
         ("python", "bytes", "from mcp_tools import read_resource\nr = read_resource('fixture', 'fixture://pixel')\n[r.data[:4].hex(), r.uri, r.mime_type]", json!(["89504e47", "fixture://pixel", "image/png"])),
@@ -48,7 +38,7 @@ async fn python_reads_resources_and_gets_prompts() {
 #[tokio::test]
 async fn typescript_reads_resources_and_gets_prompts() {
     let uris = json!(["fixture://note", "fixture://pixel", "fixture://both", "fixture://item/{number}"]);
-    check("resources and prompts in TypeScript", &[
+    check(&lockhouse(), "resources and prompts in TypeScript", &[
         ("typescript", "the permitted ones are listed, from every page", "(await listResources('fixture')).map((r) => r.uri ?? r.uriTemplate)", uris),
         ("typescript", "text", "await readResource('fixture', 'fixture://note')", json!("a note, žluť")),
         ("typescript", "bytes", "const r = await read_resource('fixture', 'fixture://pixel'); [[...r.data.slice(0, 4)], r.data instanceof Uint8Array, r.uri, r.mimeType]", json!([[137, 80, 78, 71], true, "fixture://pixel", "image/png"])),

@@ -1,23 +1,13 @@
 //! What a tool's result is to code.
 
-use lockhouse_tests::{Lockhouse, Table, equal};
-use serde_json::{Value, json};
+use lockhouse_tests::Lockhouse;
+use serde_json::json;
 
-async fn check(title: &str, rows: &[(&str, &str, &str, Value)]) {
-    let lockhouse = Lockhouse::with_fixture();
-    let session = lockhouse.serve().await;
-    let mut table = Table::new(title);
-    for (language, name, code, expected) in rows {
-        let answer = session.run_code(language, code).await;
-        let outcome = equal(&answer["value"], expected).map_err(|e| format!("{e} {}", answer["error"]));
-        table.row(format!("{language}: {name}"), outcome);
-    }
-    table.finish();
-}
+use crate::check;
 
 #[tokio::test]
 async fn results_come_as_what_they_are() {
-    check("results in Python", &[
+    check(&Lockhouse::with_fixture(), "results in Python", &[
         ("python", "structured", "from mcp_tools.fixture import echo\nr = echo(value={'a': [1, None, 'ž']})\nr['value']['a']", json!([1, null, "ž"])),
         ("python", "whole numbers stay whole", "from mcp_tools.fixture import add\nrepr([add(a=1, b=2)['sum'], add(a=1.5, b=2)['sum']])", json!("[3, 3.5]")),
         ("python", "a large whole number", "from mcp_tools.fixture import echo\necho(value=2**60)['value'] == 2**60", json!(true)),
@@ -30,7 +20,7 @@ async fn results_come_as_what_they_are() {
         ("python", "a failure", "from mcp_tools.fixture import fail\nfrom mcp_tools import ToolError\ntry: fail(message='the disk is full')\n\
             except ToolError as e: r = [e.code, str(e), e.server, e.tool, e.retryable]\nr", json!(["tool_failed", "the disk is full", "fixture", "fail", false])),
     ]).await;
-    check("results in TypeScript", &[
+    check(&Lockhouse::with_fixture(), "results in TypeScript", &[
         ("typescript", "structured", "(await fixture.echo({value: {a: [1, null, 'ž']}})).value.a", json!([1, null, "ž"])),
         ("typescript", "numbers", "[(await fixture.add({a: 1, b: 2})).sum, (await fixture.add({a: 1.5, b: 2})).sum]", json!([3, 3.5])),
         ("typescript", "text", "const r = await fixture.text({text: '{\"a\": 1}'}); [typeof r, r, r.json()]", json!(["string", "{\"a\": 1}", {"a": 1}])),
@@ -48,6 +38,7 @@ async fn results_come_as_what_they_are() {
 #[tokio::test]
 async fn an_image_as_the_value_of_a_program_is_base64() {
     check(
+        &Lockhouse::with_fixture(),
         "images as values",
         &[
             (

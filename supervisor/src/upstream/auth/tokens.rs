@@ -1,7 +1,7 @@
 //! The tokens of one server, in a file that only their owner can read.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,6 +12,8 @@ use rmcp::transport::auth::{OAuthClientConfig, StoredCredentials};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::files;
 
 /// Bytes of one file.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
@@ -152,18 +154,7 @@ impl TokenFile {
     pub(super) fn save(&self, kept: &Kept) -> Result<(), TokenFileError> {
         self.make_directory()?;
         let text = serde_json::to_string(kept).map_err(|error| self.failed(error.into()))?;
-        let new = self.path.with_extension(format!("{}.new", std::process::id()));
-        let _ = std::fs::remove_file(&new);
-        let written =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).and_then(|mut file| {
-                file.write_all(text.as_bytes())?;
-                file.sync_all()?;
-                std::fs::rename(&new, &self.path)
-            });
-        written.map_err(|error| {
-            let _ = std::fs::remove_file(&new);
-            self.failed(error)
-        })
+        files::replace_for_good(&self.path, text.as_bytes()).map_err(|error| self.failed(error))
     }
 
     /// Whether there was anything to forget.
