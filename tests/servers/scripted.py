@@ -62,6 +62,7 @@ def call(identity, name, arguments):
             os.kill(os.getpid(), signal.SIGKILL)
         case "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
+            time.sleep(3600)  # It may take a moment.
         case "garbage":
             write("\x00\xff\x1b]0;title\x07 {not json\n" * arguments.get("lines", 1))
             return text("after the garbage")

@@ -1,7 +1,7 @@
 //! What a tool's result is to code.
 
 use lockhouse_tests::Lockhouse;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::check;
 
