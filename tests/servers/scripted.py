@@ -3,6 +3,7 @@ they are listed, and some of them misbehave when they are called. Usage: scripte
 
 DIRECTORY/tools.json  the tools, as `tools/list` gives them; `echo` alone if there is none
 DIRECTORY/starts      a line is added for each start, with the process's id
+DIRECTORY/listings    a line is added for each `tools/list`
 DIRECTORY/calls       a line is added for each call, with its tool and when it came
 """
 
@@ -16,8 +17,13 @@ from pathlib import Path
 
 PLACE = Path(sys.argv[1])
 FLAGS = set(sys.argv[2:])
-ERA = "2025-11-25"
+ERA, NEWEST = "2025-11-25", "2026-07-28"
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 writing = threading.Lock()
+
+
+# What every result of the newest era says.
+READ = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
 def write(text):
@@ -46,9 +52,16 @@ def note(name, line):
         file.write(line + "\n")
 
 
+# The request that asked to be told of changes, in the era in which that must be asked for.
+subscribed = None
+
+
 def changed(count):
+    if "--newest" in FLAGS and subscribed is None:
+        return
+    parameters = {"params": {"_meta": {SUBSCRIPTION: subscribed}}} if "--newest" in FLAGS else {}
     for _ in range(count):
-        say({"method": "notifications/tools/list_changed"})
+        say({"method": "notifications/tools/list_changed", **parameters})
 
 
 def call(identity, name, arguments):
@@ -115,7 +128,25 @@ def answer(message):
     return None
 
 
+def newest(message):
+    """What only the newest era has; whether the message was that."""
+    global subscribed
+    if message.get("method") == "server/discover":
+        capabilities = {"tools": {"listChanged": True}}
+        say({"id": message["id"], "result": {"supportedVersions": [NEWEST], "capabilities": capabilities, **READ}})
+    elif message.get("method") == "subscriptions/listen":
+        subscribed = message["id"]
+        note("subscriptions", "")
+        parameters = {"_meta": {SUBSCRIPTION: subscribed}, "notifications": message["params"]["notifications"]}
+        say({"method": "notifications/subscriptions/acknowledged", "params": parameters})
+    else:
+        return False
+    return True
+
+
 def serve(message):
+    if "--newest" in FLAGS and newest(message):
+        return
     if "id" not in message or "method" not in message:
         if message.get("method") == "notifications/cancelled":
             note("cancelled", "")
@@ -123,7 +154,7 @@ def serve(message):
     if message["method"] not in {"initialize", "tools/list", "tools/call", "ping"}:
         return say({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
     if (result := answer(message)) is not None:
-        say({"id": message["id"], "result": result})
+        say({"id": message["id"], "result": {**result, **READ} if "--newest" in FLAGS else result})
 
 
 def main():

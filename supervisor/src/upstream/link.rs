@@ -22,6 +22,8 @@ use crate::child_stderr::LastLines;
 
 /// How long a connection over HTTP that is of no more use stays for those who wait for it.
 const HTTP_TELL: Duration = Duration::from_millis(100);
+/// When a subscription that the server has ended, or refused, is asked for again.
+const SUBSCRIBE_AGAIN: Duration = Duration::from_secs(30);
 /// How long a server over HTTP gets to hear that we leave.
 const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -132,14 +134,25 @@ fn subscribe(peer: &Peer<RoleClient>, changed: &Arc<Notify>) -> Option<JoinHandl
     if !announces || info.protocol_version < ProtocolVersion::V_2026_07_28 {
         return None;
     }
-    let (peer, changed) = (peer.clone(), changed.clone());
-    Some(tokio::spawn(async move {
+    Some(tokio::spawn(follow(peer.clone(), changed.clone())))
+}
+
+/// As long as the connection lasts: a server over HTTP may end a subscription at any time.
+async fn follow(peer: Peer<RoleClient>, changed: Arc<Notify>) {
+    let mut is_first = true;
+    while !peer.is_transport_closed() {
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
-        let Ok(mut subscription) = peer.listen(filter).await else { return };
-        while let Ok(Some(_)) = subscription.next().await {
-            changed.notify_one();
+        if let Ok(mut subscription) = peer.listen(filter).await {
+            // What was announced while there was none is found all the same.
+            if !std::mem::take(&mut is_first) {
+                changed.notify_one();
+            }
+            while let Ok(Some(_)) = subscription.next().await {
+                changed.notify_one();
+            }
         }
-    }))
+        tokio::time::sleep(SUBSCRIBE_AGAIN).await;
+    }
 }
 
 fn told(status: ExitStatus) -> String {

@@ -12,18 +12,25 @@ async fn listed(session: &Session) -> Value {
 
 #[tokio::test]
 async fn tools_are_listed_again_when_the_server_says_that_they_changed() {
-    let scripted = Scripted::new("", &[], &["echo", "storm"]);
-    let session = scripted.lockhouse.serve().await;
-    assert_eq!(listed(&session).await, json!(["echo", "storm"]));
-    scripted.offer(vec![tool("echo", ""), tool("storm", ""), tool("newcomer", "")]);
-    assert_eq!(listed(&session).await, json!(["echo", "storm"]), "control: nobody was told yet");
-    Scripted::outcome(&session, "'storm', {'count': 500}").await;
-    wait_until("the new tool is listed", async || {
-        (listed(&session).await == json!(["echo", "storm", "newcomer"])).then_some(())
-    })
-    .await;
-    let listings = scripted.count("listings");
-    assert!(listings < 10, "500 announcements made {listings} listings");
+    // In the newest era nobody is told who has not asked for it.
+    for (flags, subscriptions) in [(&[][..], 0), (&["--newest"], 1)] {
+        let scripted = Scripted::new("", flags, &["echo", "storm"]);
+        let session = scripted.lockhouse.serve().await;
+        assert_eq!(listed(&session).await, json!(["echo", "storm"]));
+        wait_until("it is asked for changes", async || {
+            (scripted.count("subscriptions") == subscriptions).then_some(())
+        })
+        .await;
+        scripted.offer(vec![tool("echo", ""), tool("storm", ""), tool("newcomer", "")]);
+        assert_eq!(listed(&session).await, json!(["echo", "storm"]), "control: nobody was told yet");
+        Scripted::outcome(&session, "'storm', {'count': 500}").await;
+        wait_until("the new tool is listed", async || {
+            (listed(&session).await == json!(["echo", "storm", "newcomer"])).then_some(())
+        })
+        .await;
+        let listings = scripted.count("listings");
+        assert!(listings < 10, "500 announcements made {listings} listings");
+    }
 }
 
 #[tokio::test]

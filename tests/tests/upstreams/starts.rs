@@ -46,7 +46,7 @@ async fn an_idle_server_is_stopped_and_started_again_when_it_is_needed() {
 
 #[tokio::test]
 async fn a_server_that_hangs_at_its_start_is_given_up_in_time_and_tried_again() {
-    let scripted = Scripted::new("start_timeout_seconds = 1", &["--deaf"], &[]);
+    let scripted = Scripted::new("start_timeout_seconds = 3", &["--deaf"], &[]);
     let session = scripted.lockhouse.serve().await;
     let outcome = Scripted::outcome(&session, ECHO).await;
     let mut table = Table::new("a server that hangs");
