@@ -32,6 +32,9 @@ use super::transport::{LineTransport, Lines, RawResults};
 use crate::catalog::Catalogue;
 use crate::child_stderr::LastLines;
 
+/// Some servers neither answer the question nor end. One that takes longer than this to load is taken for one of them.
+const PROBE_MAX: Duration = Duration::from_secs(15);
+
 /// Why there is no connection.
 pub(super) struct Refusal {
     /// In words of ours alone: code and the model read them.
@@ -158,12 +161,12 @@ impl Attempt<'_> {
         Err(Refusal { reason, last_words, may_be_older })
     }
 
-    /// How to begin: as the server says that it can, asked for at most half of the time.
+    /// How to begin: as the server says that it can.
     async fn era(&self, transport: &mut LineTransport) -> Result<ClientLifecycleMode, Fault> {
         if self.older {
             return Ok(ClientLifecycleMode::Initialize);
         }
-        match probe(transport, self.server.limits.start_timeout / 2).await {
+        match probe(transport, PROBE_MAX.min(self.server.limits.start_timeout / 2)).await {
             Probed::Newest => Ok(ClientLifecycleMode::Discover { preferred_versions: newest() }),
             Probed::Older => Ok(ClientLifecycleMode::Initialize),
             Probed::Closed => Err(Fault::Closed),
