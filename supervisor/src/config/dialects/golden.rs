@@ -39,7 +39,7 @@ impl World {
         ];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let surroundings =
-            Surroundings { environment, home: Some(path.into()), directory: "/work/app".into() };
+            Surroundings { environment, home: Some(path.into()), directory: "/srv/app".into() };
         Self { home, surroundings }
     }
 

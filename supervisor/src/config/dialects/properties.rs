@@ -13,7 +13,7 @@ const SECRET: &str = "SEKRET-VALUE";
 fn surroundings() -> Surroundings {
     let secret = |name: &str| (name.to_owned(), format!("{SECRET}\n{SECRET}"));
     let environment = ["A", "GITHUB_TOKEN", "MODE", "LOCKHOUSE_INPUT_GIVEN", "HOME"].map(secret).into();
-    Surroundings { environment, home: Some("/nonexistent".into()), directory: "/work/app".into() }
+    Surroundings { environment, home: Some("/nonexistent".into()), directory: "/srv/app".into() }
 }
 
 /// Everything that a person may be shown of a file.

@@ -179,7 +179,7 @@ mod tests {
     fn each_dialect_knows_its_own_variables_and_no_others() {
         let environment = [("A", "va")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let surroundings =
-            Surroundings { environment, home: Some("/home/u".into()), directory: "/work/app".into() };
+            Surroundings { environment, home: Some("/home/u".into()), directory: "/srv/app".into() };
         let place = Place { path: "/home/u/x.json", surroundings: &surroundings, inputs: Vec::new() };
         let text = "$A ${A} ${B:-b} ${env:A} {env:A} ${userHome} ${x y} $";
         for (syntax, resolved) in [
@@ -194,7 +194,7 @@ mod tests {
         for (syntax, text, resolved) in [
             (Syntax::Braces, "$A ${A} ${B:-b} ${env:A}", "$A va b ${env:A}"),
             (Syntax::Shell, "$A/${A} ${B:-b} $1 $", "va/va b $1 $"),
-            (Syntax::Editor, "${workspaceFolder}${/}${workspaceFolderBasename}", "/work/app/app"),
+            (Syntax::Editor, "${workspaceFolder}${/}${workspaceFolderBasename}", "/srv/app/app"),
             (Syntax::Own, "a${env:A}b $${A} ${env:B:-}", "avab ${A} "),
             (Syntax::Own, "$$${env:A} $$$${A} $$ $", "$va $${A} $$ $"),
         ] {
