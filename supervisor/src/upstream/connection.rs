@@ -1,6 +1,6 @@
 //! One connection, as its callers have it. The task that holds it is in [`hold`](super::hold).
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
@@ -102,7 +102,7 @@ impl Connection {
     }
 
     pub(crate) fn status(&self) -> Status {
-        self.signals.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.signals.status()
     }
 
     /// The tools as they were last known, without waiting.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::cache::Cache;
 use super::connection::{Offer, State};
 use super::definition::{ServerDefinition, ServerLimits};
-use super::link::Link;
+use super::link::{Link, told};
 use super::pins::Pins;
 use super::slots::Slots;
 use super::start::{Refusal, Starter};
@@ -63,6 +63,10 @@ impl Signals {
         Self { wanted, suspect, status: Mutex::default(), slots: Slots::new(limits) }
     }
 
+    pub(super) fn status(&self) -> Status {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(super) fn note(&self, change: impl FnOnce(&mut Status)) {
         change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -71,7 +75,7 @@ impl Signals {
 /// Why a connection is over.
 enum Over {
     /// The server's side ended it, or it was given up, for this reason.
-    Lost(String),
+    Lost(Option<String>),
     /// Nobody has needed it for a while.
     Idle,
     Closing,
@@ -91,7 +95,7 @@ impl Holder {
                 }
                 self.state.send_replace(State::Connecting);
             }
-            let (begun, answered) = (Instant::now(), self.answered());
+            let (begun, answered) = (Instant::now(), self.signals.status().answered);
             let started = tokio::select! {
                 started = self.start() => started,
                 () = closing.cancelled() => return,
@@ -106,7 +110,7 @@ impl Holder {
                 }
                 Err(refusal) => self.tell(refusal, &mut fallback),
             }
-            if begun.elapsed() >= STEADY || self.answered() > answered {
+            if begun.elapsed() >= STEADY || self.signals.status().answered > answered {
                 backoff = BACKOFF_MIN;
             }
             // With jitter: servers that went down together do not come back at one moment.
@@ -122,10 +126,6 @@ impl Holder {
     async fn start(&mut self) -> Result<(Link, Catalogue), Refusal> {
         let _turn = self.starts.clone().acquire_owned().await;
         self.starter.start().await
-    }
-
-    fn answered(&self) -> u64 {
-        self.signals.status.lock().unwrap_or_else(PoisonError::into_inner).answered
     }
 
     /// What was known of the server when we last ran. Tools that are too old come back, for the case that it does not.
@@ -179,11 +179,7 @@ impl Holder {
         let (ending, status, last_words) = link.end().await;
         match over {
             Over::Lost(how) => {
-                let how = match (how.is_empty(), status) {
-                    (true, Some(status)) => format!("it ended ({status})"),
-                    (true, None) => "it closed its output".into(),
-                    (false, _) => how,
-                };
+                let how = how.or_else(|| status.map(told)).unwrap_or_else(|| "it closed its output".into());
                 tracing::warn!(server = %self.name, "the connection ended: {how}{last_words}");
                 self.signals.note(|status| {
                     status.reconnects += 1;
@@ -239,7 +235,7 @@ impl Holder {
                 }
                 () = self.signals.suspect.notified() => {
                     if !Link::answers(&peer, PING_TIMEOUT).await {
-                        return Over::Lost("it does not answer any more".into());
+                        return Over::Lost(Some("it does not answer any more".into()));
                     }
                 }
             }

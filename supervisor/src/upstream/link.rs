@@ -85,20 +85,20 @@ impl Link {
     }
 
     /// Waits until the server's side ends it, or takes nothing any more: how, if more can be said than that.
-    pub(super) async fn ended(&mut self) -> String {
+    pub(super) async fn ended(&mut self) -> Option<String> {
         match &mut self.ground {
             Ground::Http(broken) => tokio::select! {
-                _ = &mut self.conversation => "the conversation ended".into(),
+                _ = &mut self.conversation => Some("the conversation ended".into()),
                 how = broken.told() => {
                     // So that the request that noticed it is told what it noticed.
                     let _ = timeout(HTTP_TELL, &mut self.conversation).await;
-                    how
+                    Some(how)
                 }
             },
             Ground::Process { process, stalled, .. } => tokio::select! {
-                status = process.wait() => status.map(told).unwrap_or_default(),
-                _ = &mut self.conversation => String::new(),
-                () = stalled.cancelled() => "it does not read what it is sent".into(),
+                status = process.wait() => status.map(told),
+                _ = &mut self.conversation => None,
+                () = stalled.cancelled() => Some("it does not read what it is sent".into()),
             },
         }
     }
@@ -155,6 +155,6 @@ async fn follow(peer: Peer<RoleClient>, changed: Arc<Notify>) {
     }
 }
 
-fn told(status: ExitStatus) -> String {
+pub(super) fn told(status: ExitStatus) -> String {
     format!("it ended ({status})")
 }

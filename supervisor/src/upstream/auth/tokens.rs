@@ -13,6 +13,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::catalog::hex;
 use crate::files;
 
 /// Bytes of one file.
@@ -131,7 +132,7 @@ impl TokenFile {
     /// By name and URL: another URL does not get what this one was given.
     pub(super) fn of(name: &ServerName, url: &url::Url) -> Result<Self, TokenFileError> {
         let directory = crate::config::state_directory().ok_or(TokenFileError::NoPlace)?.join("tokens");
-        let hash: String = Sha256::digest(url.as_str()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = hex(&Sha256::digest(url.as_str()));
         Ok(Self { path: directory.join(format!("{name}-{}.json", &hash[..HASH_DIGITS])) })
     }
 
