@@ -56,6 +56,9 @@ pub enum Violation {
     /// The ids of requests must grow.
     #[error("it used call id {} again, or counted down", .0.0)]
     ReusedCallId(CallId),
+    /// Output of nothing would go on for ever without ever reaching the limit of output.
+    #[error("it sent output of nothing")]
+    EmptyOutput,
     /// More requests await their reply than were agreed.
     #[error("it has more than {0} requests under way")]
     TooManyUnderWay(u32),
@@ -139,7 +142,7 @@ impl Conversation {
                 self.phase = Phase::Over;
                 Ok(Action::GiveUp(reason))
             }
-            (Phase::Running, FromWorker::Output { stream, text }) => Ok(self.output(stream, text)),
+            (Phase::Running, FromWorker::Output { stream, text }) => self.output(stream, text),
             (Phase::Running, FromWorker::Request { call, request }) => self.request(call, request),
             (Phase::Running, FromWorker::Done(outcome)) => {
                 self.phase = Phase::Over;
@@ -149,12 +152,15 @@ impl Conversation {
         }
     }
 
-    fn output(&mut self, stream: Stream, text: String) -> Action {
+    fn output(&mut self, stream: Stream, text: String) -> Result<Action, Violation> {
+        if text.is_empty() {
+            return Err(Violation::EmptyOutput);
+        }
         self.output_bytes = self.output_bytes.saturating_add(text.len() as u64);
         if self.output_bytes > self.limits.output_bytes {
-            return self.stop(ExceededLimit::Output);
+            return Ok(self.stop(ExceededLimit::Output));
         }
-        Action::Append(stream, text)
+        Ok(Action::Append(stream, text))
     }
 
     fn request(&mut self, call: CallId, request: Request) -> Result<Action, Violation> {

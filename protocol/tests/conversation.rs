@@ -113,6 +113,7 @@ fn name(meant: &Result<Action, Violation>) -> &'static str {
         Ok(Action::Stop(_)) => "Stop",
         Err(Violation::OutOfPhase { .. }) => "-",
         Err(Violation::ReusedCallId(_)) => "ReusedCallId",
+        Err(Violation::EmptyOutput) => "EmptyOutput",
         Err(Violation::TooManyUnderWay(_)) => "TooManyUnderWay",
     }
 }
@@ -193,6 +194,11 @@ fn nothing_is_answered_that_was_not_asked() {
             assert!(!begin().reply(CallId(id)), "{phase}, {id}");
         }
     }
+}
+
+#[test]
+fn output_of_nothing_is_a_violation() {
+    assert_eq!(running(AMPLE).receive(output("")), Err(Violation::EmptyOutput));
 }
 
 #[test]
@@ -342,6 +348,9 @@ impl History {
         match message {
             FromWorker::Ready if !begun => Verdict::Then(Event::Ready),
             FromWorker::Refused { .. } if !begun => Verdict::Then(Event::Over),
+            FromWorker::Output { text, .. } if self.is_running() && text.is_empty() => {
+                Verdict::Violation(Violation::EmptyOutput)
+            }
             FromWorker::Output { text, .. } if self.is_running() => {
                 if (self.printed() + text.len()) as u64 > limits.output_bytes {
                     return Verdict::Stop(ExceededLimit::Output);

@@ -177,6 +177,8 @@ impl Run<'_> {
                     if let Some(ending) = ending {
                         return ending;
                     }
+                    // A worker that never pauses would be heard again before any clock or any other execution.
+                    tokio::task::yield_now().await;
                 }
             }
         }

@@ -291,6 +291,9 @@ impl ToolHost for Channel {
     }
 
     fn print(&self, stream: Stream, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         let message = FromWorker::Output { stream, text: text.to_owned() };
         let Ok(frame) = frame::encode(&message, self.limits.frame_bytes) else { return };
         let mut state = self.lock();

@@ -222,6 +222,10 @@ impl Watched {
                 assert_eq!(self.under_way.len(), *most as usize);
                 "TooManyUnderWay"
             }
+            (Violation::EmptyOutput, FromWorker::Output { text, .. }) => {
+                assert!(self.is_running() && text.is_empty());
+                "EmptyOutput"
+            }
             (violation, message) => panic!("{violation:?} for {message:?}"),
         };
         self.reach(kind);

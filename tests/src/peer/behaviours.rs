@@ -62,6 +62,7 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
     // Floods.
     ("a flood of output", |wire| repeat(wire, &encoded(&printed(&"x".repeat(1000))))),
     ("a flood of output that is empty", |wire| repeat(wire, &encoded(&printed("")).repeat(1000))),
+    ("a flood of output of one byte", |wire| repeat(wire, &encoded(&printed("x")).repeat(1000))),
     ("a flood of requests", |wire| {
         let frames = (1..10_000).flat_map(|id| encoded(&request(id, call("add", "[1, 2]"))));
         write_and_wait(wire, &frames.collect::<Vec<u8>>())

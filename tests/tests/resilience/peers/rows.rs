@@ -118,7 +118,8 @@ fn frames() -> Vec<Row> {
 fn floods() -> Vec<Row> {
     vec![
         limit("a flood of output", "output limit of 64 KiB reached"),
-        timeout("a flood of output that is empty"),
+        killed("a flood of output that is empty", "output of nothing"),
+        limit("a flood of output of one byte", "output limit of 64 KiB reached"),
         killed("a flood of requests", "more than 8 requests under way"),
         limit("a flood of calls that are answered", "tool call limit of 50 reached"),
         limit("a flood of lookups", "limit of 1000 questions about tools reached"),
