@@ -5,9 +5,12 @@
 use std::fmt;
 
 use lockhouse_protocol::ServerName;
+use serde_json::{Map, Value};
 
+use crate::call::Call;
 use crate::item::Item;
 use crate::pattern::Pattern;
+use crate::pending::PendingCall;
 use crate::policy::{Policy, Verdict};
 use crate::printable::printable;
 use crate::source::Place;
@@ -18,11 +21,14 @@ use crate::source::Place;
 pub enum Decision {
     /// The call may be made, once.
     Allow(PermittedCall),
+    /// A person decides.
+    Ask(PendingCall),
     /// The call must not be made.
     Deny(Denial),
 }
 
-/// Proof that a policy allows one call: of one tool, or to read one resource, get one prompt or list either. [`Policy::decide`] alone makes it, and it cannot be copied; who
+/// Proof that a policy allows one call: of one tool with these arguments, or to read one resource, get one prompt or list
+/// either. [`Policy::decide`] alone makes it, or a person's approval of what it left to them, and it cannot be copied; who
 /// sends a call takes it by value, so that each call that goes out has had its own decision.
 ///
 /// ```compile_fail
@@ -37,9 +43,10 @@ pub enum Decision {
 /// ```
 #[derive(Debug)]
 pub struct PermittedCall {
-    server: ServerName,
-    item: Item,
-    rule: Place,
+    pub(crate) server: ServerName,
+    pub(crate) item: Item,
+    pub(crate) arguments: Map<String, Value>,
+    pub(crate) rule: Place,
 }
 
 impl PermittedCall {
@@ -53,6 +60,18 @@ impl PermittedCall {
     #[must_use]
     pub fn item(&self) -> &Item {
         &self.item
+    }
+
+    /// The arguments that were decided about.
+    #[must_use]
+    pub fn arguments(&self) -> &Map<String, Value> {
+        &self.arguments
+    }
+
+    /// The arguments, to be sent.
+    #[must_use]
+    pub fn into_arguments(self) -> Map<String, Value> {
+        self.arguments
     }
 
     /// The line of the pattern, or for a listing of the list, that allows it.
@@ -97,14 +116,24 @@ pub enum DenialReason {
 
 impl Policy {
     /// Decides one call. `deny` beats every list, and whatever is not listed is denied.
-    pub fn decide(&self, server: &ServerName, item: impl Into<Item>) -> Decision {
-        let item = item.into();
-        match self.judge(server, &item) {
+    pub fn decide(&self, call: Call) -> Decision {
+        if let Verdict::Asked(rule) = self.verdict(&call.server, &call.item) {
+            let rule = self.place(rule.line);
+            return Decision::Ask(PendingCall::new(call, rule));
+        }
+        match self.judge(&call.server, &call.item) {
             Ok((line, _)) => {
-                Decision::Allow(PermittedCall { server: server.clone(), item, rule: self.place(line) })
+                let Call { server, item, arguments, .. } = call;
+                Decision::Allow(PermittedCall { server, item, arguments, rule: self.place(line) })
             }
             Err(denial) => Decision::Deny(*denial),
         }
+    }
+
+    /// The paths in a call's arguments that its decision depends on. Where they lead to goes into [`Call::links`].
+    #[must_use]
+    pub fn paths(&self, _call: &Call) -> Vec<String> {
+        Vec::new()
     }
 
     /// The line that allows it and its pattern, or what is against it.
@@ -117,6 +146,7 @@ impl Policy {
         let place = verdict.line().map(|line| self.place(line));
         let reason = match verdict {
             Verdict::Allowed { line, rule } => return Ok((line, rule.map(|rule| &rule.pattern))),
+            Verdict::Asked(rule) => return Ok((rule.line, Some(&rule.pattern))),
             Verdict::InDeny(rule) => DenialReason::InDeny(rule.pattern.clone()),
             Verdict::NotInAllow(_) => DenialReason::NotInAllow,
             Verdict::NoAllowList(_) => DenialReason::NoAllowList,

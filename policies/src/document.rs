@@ -15,7 +15,7 @@ use crate::source::{Lines, Source};
 
 const DOCUMENT_KEYS: &str = "a policy has the keys `version` and `servers`";
 const SERVER_KEYS: &str =
-    "a server's table has the keys `allow`, `deny`, `resources`, `prompts` and `on_change`";
+    "a server's table has the keys `allow`, `ask`, `deny`, `resources`, `prompts` and `on_change`";
 
 pub(crate) fn read(source: &Source) -> Result<BTreeMap<ServerName, ServerRules>, Diagnostics> {
     if source.text.len() > TEXT_BYTES_MAX {
@@ -152,6 +152,7 @@ fn read_server(
     for (key, value) in table {
         match key.get_ref().as_ref() {
             "allow" => rules.allow = Some(reader.read(Subject::Tools, key, value)),
+            "ask" => rules.ask = Some(reader.read(Subject::Tools, key, value)),
             "resources" => rules.resources = Some(reader.read(Subject::Resources, key, value)),
             "prompts" => rules.prompts = Some(reader.read(Subject::Prompts, key, value)),
             "deny" => rules.deny = Some(reader.read(Subject::Anything, key, value)),
@@ -187,7 +188,6 @@ fn read_on_change(reader: &mut ListReader<'_, '_>, value: &Spanned<DeValue<'_>>)
 
 fn refuse_server_key(reader: &mut ListReader<'_, '_>, key: &Spanned<DeString<'_>>, unknown: &str) {
     let effect = match unknown {
-        "ask" => "nobody is asked, so a tool that `allow` does not list is denied",
         "rules" => {
             "arguments are not looked at, so a tool that `allow` does not list is denied, with any arguments"
         }

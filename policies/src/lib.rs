@@ -8,24 +8,30 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod call;
 mod decision;
 mod diagnostic;
 mod document;
 mod excerpt;
 mod explain;
 mod item;
+mod limits;
 mod list;
 mod pattern;
+mod pending;
 mod policy;
 mod printable;
 mod source;
 mod template;
 
+pub use call::{Call, ClientName, Links};
 pub use decision::{Decision, Denial, DenialReason, PermittedCall};
 pub use diagnostic::{DIAGNOSTICS_MAX, Diagnostic, Diagnostics};
 pub use explain::explain;
 pub use item::{Item, Listing};
+pub use limits::{Limits, Rate, ScopedLimits};
 pub use pattern::{InvalidPattern, Pattern, Subject};
+pub use pending::{CallDigest, PendingCall};
 pub use policy::{OnChange, PATTERNS_MAX, Policy, TEXT_BYTES_MAX};
 pub use printable::printable;
 pub use source::{Place, Source};

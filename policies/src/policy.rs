@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use lockhouse_protocol::{ServerName, ToolName};
 
+use crate::call::ClientName;
+use crate::decision::PermittedCall;
 use crate::diagnostic::Diagnostics;
 use crate::document;
 use crate::item::{Item, Listing};
+use crate::limits::ScopedLimits;
 use crate::list::{List, Rule};
 use crate::source::{Place, Source};
 
@@ -31,6 +34,8 @@ pub(crate) struct ServerRules {
     pub(crate) line: usize,
     /// Of tools.
     pub(crate) allow: Option<List>,
+    /// Of tools that a person is asked about.
+    pub(crate) ask: Option<List>,
     pub(crate) resources: Option<List>,
     pub(crate) prompts: Option<List>,
     /// Of all of them.
@@ -63,7 +68,15 @@ impl OnChange {
 
 impl ServerRules {
     pub(crate) fn at(line: usize) -> Self {
-        Self { line, allow: None, resources: None, prompts: None, deny: None, on_change: OnChange::default() }
+        Self {
+            line,
+            allow: None,
+            ask: None,
+            resources: None,
+            prompts: None,
+            deny: None,
+            on_change: OnChange::default(),
+        }
     }
 
     /// The list that can permit it.
@@ -80,6 +93,7 @@ impl ServerRules {
 /// What a policy says about one item, and by which line.
 pub(crate) enum Verdict<'p> {
     Allowed { line: usize, rule: Option<&'p Rule> },
+    Asked(&'p Rule),
     InDeny(&'p Rule),
     NotInAllow(&'p List),
     NoAllowList(&'p ServerRules),
@@ -104,7 +118,7 @@ impl Policy {
         Self { source: None, servers: BTreeMap::new() }
     }
 
-    /// Whether a call of the tool would be allowed. For listing only: it makes no [`PermittedCall`](crate::PermittedCall).
+    /// Whether a call of the tool would be allowed, or asked about, with some arguments. For listing only: it makes no [`PermittedCall`](crate::PermittedCall).
     #[must_use]
     pub fn permits(&self, server: &ServerName, tool: &ToolName) -> bool {
         self.permits_item(server, &tool.into())
@@ -113,7 +127,7 @@ impl Policy {
     /// The same of anything.
     #[must_use]
     pub fn permits_item(&self, server: &ServerName, item: &Item) -> bool {
-        matches!(self.verdict(server, item), Verdict::Allowed { .. })
+        matches!(self.verdict(server, item), Verdict::Allowed { .. } | Verdict::Asked(_))
     }
 
     /// Whether anything that begins so may be permitted to be read: what a resource's template with this beginning is
@@ -125,6 +139,12 @@ impl Policy {
         let listed =
             rules.resources.as_ref().and_then(|list| list.find(|pattern| pattern.has_any_of(beginning)));
         denied.is_none() && listed.is_some()
+    }
+
+    /// What bounds this call, from the narrowest scope to the widest.
+    #[must_use]
+    pub fn limits(&self, _call: &PermittedCall, _client: Option<&ClientName>) -> Vec<ScopedLimits> {
+        Vec::new()
     }
 
     /// The servers that have a table, in the order of their names.
@@ -153,6 +173,11 @@ impl Policy {
         if let Some(rule) = rules.deny.as_ref().and_then(|deny| deny.first_denial(item)) {
             return Verdict::InDeny(rule);
         }
+        if let (Item::Tool(_), Some(ask)) = (item, &rules.ask)
+            && let Some(rule) = ask.first_permit(item)
+        {
+            return Verdict::Asked(rule);
+        }
         let Some(list) = list else { return Verdict::NoAllowList(rules) };
         match list.first_permit(item) {
             Some(rule) => Verdict::Allowed { line: rule.line, rule: Some(rule) },
@@ -176,7 +201,7 @@ impl Verdict<'_> {
     pub(crate) fn line(&self) -> Option<usize> {
         match self {
             Self::Allowed { line, .. } => Some(*line),
-            Self::InDeny(rule) => Some(rule.line),
+            Self::InDeny(rule) | Self::Asked(rule) => Some(rule.line),
             Self::NotInAllow(allow) => Some(allow.line),
             Self::NoAllowList(rules) => Some(rules.line),
             Self::NoServerTable(_) | Self::NoPolicy => None,

@@ -1,7 +1,7 @@
 //! What a policy decides, and how it says so.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use lockhouse_policies::{Decision, DenialReason, Item, Listing, Policy, Source, explain};
+use lockhouse_policies::{Call, Decision, DenialReason, Item, Listing, Policy, Source, explain};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 
 const TEXT: &str = r#"version = 1
@@ -33,11 +33,12 @@ fn names(call: &str) -> (ServerName, ToolName) {
 /// The line that allows a call, or the words that deny it.
 fn decide(policy: &Policy, call: &str) -> Result<String, String> {
     let (server, tool) = names(call);
-    let decided = match policy.decide(&server, &tool) {
+    let decided = match policy.decide(Call::new(&server, &tool)) {
         Decision::Allow(call) => {
             assert_eq!((call.server(), call.item()), (&server, &Item::from(&tool)));
             Ok(call.rule().to_string())
         }
+        Decision::Ask(pending) => Err(format!("a person decides ({})", pending.rule())),
         Decision::Deny(denial) => Err(denial.to_string()),
     };
     assert_eq!(policy.permits(&server, &tool), decided.is_ok(), "{call}");
@@ -146,7 +147,7 @@ fn resources_and_prompts_have_lists_of_their_own() {
     for (server, item, expected) in rows {
         let server = ServerName::new(server).unwrap();
         let permits = policy.permits_item(&server, &item);
-        match (policy.decide(&server, item.clone()), expected) {
+        match (policy.decide(Call::new(&server, item.clone())), expected) {
             (Decision::Allow(call), Ok(place)) => {
                 assert_eq!((call.item(), call.rule().to_string().as_str()), (&item, place));
                 assert!(permits);
@@ -165,7 +166,7 @@ fn resources_and_prompts_have_lists_of_their_own() {
 fn a_denied_resource_is_named_and_cut() {
     let server = ServerName::new("s").unwrap();
     let uri = ResourceUri::new(format!("file:///\u{202e}{}", "x".repeat(5_000))).unwrap();
-    let Decision::Deny(denial) = Policy::empty().decide(&server, Item::Resource(uri)) else {
+    let Decision::Deny(denial) = Policy::empty().decide(Call::new(&server, Item::Resource(uri))) else {
         panic!("allowed")
     };
     let told = denial.to_string();
@@ -188,7 +189,7 @@ fn a_template_is_listed_if_some_of_what_it_makes_is_permitted() {
 #[test]
 fn without_a_policy_everything_is_denied() {
     let (server, tool) = names("github/list_issues");
-    let Decision::Deny(denial) = Policy::empty().decide(&server, &tool) else { panic!("allowed") };
+    let Decision::Deny(denial) = Policy::empty().decide(Call::new(&server, &tool)) else { panic!("allowed") };
     assert_eq!(denial.reason, DenialReason::NoPolicy);
     assert_eq!(denial.place, None);
     assert!(denial.hint.contains("lockhouse policy init"));

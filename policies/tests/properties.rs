@@ -2,8 +2,8 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use lockhouse_policies::{
-    Decision, Diagnostic, Item, PATTERNS_MAX, Pattern, Policy, ServerOffer, Source, Subject, TEXT_BYTES_MAX,
-    ToolOffer, render_template,
+    Call, Decision, Diagnostic, Item, PATTERNS_MAX, Pattern, Policy, ServerOffer, Source, Subject,
+    TEXT_BYTES_MAX, ToolOffer, render_template,
 };
 use lockhouse_protocol::{ServerName, ToolName};
 use proptest::collection::{btree_set, vec};
@@ -41,7 +41,7 @@ proptest! {
         let listed = allow.iter().any(|pattern| means(pattern, &name));
         let name = tool(name);
         prop_assert_eq!(policy.permits(&server(), &name), listed && !denied);
-        prop_assert_eq!(matches!(policy.decide(&server(), &name), Decision::Allow(_)), listed && !denied);
+        prop_assert_eq!(matches!(policy.decide(Call::new(&server(), &name)), Decision::Allow(_)), listed && !denied);
     }
 
     #[test]

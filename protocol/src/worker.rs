@@ -179,6 +179,10 @@ pub enum FailureCode {
     ToolFailed,
     /// The answer does not fit into a message.
     ResultTooLarge,
+    /// A person was to decide, and did not approve it or could not be asked.
+    ApprovalDeclined,
+    /// A limit of the policy is used up, for a while or for this execution.
+    RateLimited,
 }
 
 impl FailureCode {
@@ -193,6 +197,8 @@ impl FailureCode {
             Self::UpstreamUnavailable => "upstream_unavailable",
             Self::ToolFailed => "tool_failed",
             Self::ResultTooLarge => "result_too_large",
+            Self::ApprovalDeclined => "approval_declined",
+            Self::RateLimited => "rate_limited",
         }
     }
 }

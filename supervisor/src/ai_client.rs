@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, ServerName};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -83,21 +84,23 @@ struct Shared {
 /// The end of it that the front holds: what it can do, and where messages go.
 #[derive(Debug)]
 pub(crate) struct Line {
+    /// What it calls itself.
+    pub(crate) client: Option<ClientName>,
     abilities: Abilities,
     messages: mpsc::Sender<Message>,
 }
 
 impl Line {
-    pub(crate) fn new(abilities: Abilities) -> (Self, mpsc::Receiver<Message>) {
+    pub(crate) fn new(client: Option<ClientName>, abilities: Abilities) -> (Self, mpsc::Receiver<Message>) {
         let (messages, receiver) = mpsc::channel(WAITING_MAX);
-        (Self { abilities, messages }, receiver)
+        (Self { client, abilities, messages }, receiver)
     }
 }
 
 impl AiClient {
     /// `patience` is how long a person may take.
     pub(crate) fn new(line: Line, execution: ExecutionId, audit: Arc<Audit>, patience: Duration) -> Self {
-        let Line { abilities, messages } = line;
+        let Line { abilities, messages, .. } = line;
         let (open, asked) = (watch::Sender::new(0), AtomicU32::new(0));
         Self(Arc::new(Shared { execution, abilities, audit, patience, asked, open, messages }))
     }

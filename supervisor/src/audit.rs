@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use lockhouse_policies::{Item, Place};
+use lockhouse_policies::{Item, PermittedCall};
 use lockhouse_protocol::{CallId, ExecutionId, ServerName};
 use serde_json::{Value, json};
 
@@ -59,15 +59,28 @@ impl Audit {
         }
     }
 
-    /// Before a permitted call: which rule allowed it.
+    /// Before a permitted call: which rule allowed it, and which approval if it needed one.
     pub(crate) fn call(
         &self,
         subject: Subject<'_>,
-        rule: &Place,
-        argument_bytes: usize,
+        call: &PermittedCall,
+        approval: Option<&str>,
     ) -> Result<(), AuditError> {
-        let parts = json!({"rule": rule.to_string(), "argument_bytes": argument_bytes});
+        let mut parts = json!({"rule": call.rule().to_string()});
+        if let Some(approval) = approval {
+            parts["approval"] = approval.into();
+        }
         self.write("call", subject, parts)
+    }
+
+    /// A person was asked about a call: what binds the answer to it, and what became of it.
+    pub(crate) fn approval(
+        &self,
+        subject: Subject<'_>,
+        digest: &str,
+        outcome: &str,
+    ) -> Result<(), AuditError> {
+        self.write("approval", subject, json!({"digest": digest, "outcome": outcome}))
     }
 
     /// A refused call.

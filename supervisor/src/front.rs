@@ -8,6 +8,7 @@ mod tools;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_policies::ClientName;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
     JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
@@ -122,7 +123,8 @@ impl Front {
     fn start(&self, arguments: &JsonObject, context: &RequestContext<RoleServer>) -> Result<Run, String> {
         let request = code_request(arguments)?;
         let abilities = ask::abilities(context.client_capabilities());
-        Ok(Run::start(self.supervisor.clone(), request, abilities, self.closing.child_token()))
+        let client = context.client_info().map(|info| ClientName::of(&info.name));
+        Ok(Run::start(self.supervisor.clone(), request, client, abilities, self.closing.child_token()))
     }
 
     /// Stays with a run until it has its answer, or a question for a client that is to call again.

@@ -2,8 +2,10 @@
 //!
 //! Calls are here, and what else goes upstream; questions about servers and tools are in [`lookups`].
 
+mod approvals;
 mod arguments;
 mod asked;
+mod limits;
 mod listed;
 mod lookups;
 
@@ -11,13 +13,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::{Decision, Denial, Item, OnChange, PermittedCall, Policy};
+use lockhouse_policies::{Call, Decision, Denial, Item, OnChange, PermittedCall, Policy};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
 use serde_json::{Map, Value};
 
+pub(crate) use approvals::{Approval, Approvals};
 pub(crate) use asked::{Asked, CallRecord};
 
 pub(crate) use arguments::nearest;
+pub(crate) use limits::Usage;
+
+use arguments::Given;
+use limits::Limiter;
 
 use crate::audit::{Audit, Subject};
 use crate::catalog::{Catalogue, Tool};
@@ -32,6 +39,7 @@ pub(crate) struct Gate {
     policy: Policy,
     audit: Arc<Audit>,
     upstreams: Upstreams,
+    limiter: Limiter,
     /// Bytes that a reply may have.
     reply_bytes_max: usize,
     /// Answers to `ListTools`, which depend on a server's tools and the policy alone: made once for each.
@@ -51,6 +59,15 @@ pub(crate) struct Requester {
     pub(crate) caller: Caller,
     /// The servers that this execution may know of.
     pub(crate) servers: Arc<Vec<ServerName>>,
+    pub(crate) usage: Arc<Usage>,
+    pub(crate) approvals: Arc<Approvals>,
+}
+
+impl Requester {
+    pub(crate) fn new(caller: Caller, servers: Vec<ServerName>, code: Arc<str>) -> Self {
+        let (usage, approvals) = (Arc::default(), Arc::new(Approvals::new(code)));
+        Self { caller, servers: Arc::new(servers), usage, approvals }
+    }
 }
 
 impl Gate {
@@ -60,7 +77,8 @@ impl Gate {
         upstreams: Upstreams,
         reply_bytes_max: usize,
     ) -> Self {
-        Self { policy, audit, upstreams, reply_bytes_max, briefs: Mutex::default() }
+        let limiter = Limiter::default();
+        Self { policy, audit, upstreams, limiter, reply_bytes_max, briefs: Mutex::default() }
     }
 
     /// The same for another policy and other servers, with the same log.
@@ -90,8 +108,7 @@ impl Gate {
         request: Request,
     ) -> (Reply, Option<CallRecord>) {
         if let Some(asked) = Asked::of(&request) {
-            let (arguments, timeout) = arguments::of(request);
-            let (reply, record) = self.call(from, call, &asked, arguments, timeout).await;
+            let (reply, record) = self.call(from, call, &asked, Given::of(request)).await;
             return (self.bounded(reply), Some(record));
         }
         let reply = match request {
@@ -121,24 +138,17 @@ impl Gate {
         }
     }
 
-    async fn call(
-        &self,
-        from: &Requester,
-        call: CallId,
-        asked: &Asked,
-        arguments: Vec<u8>,
-        timeout: Option<Duration>,
-    ) -> (Reply, CallRecord) {
+    async fn call(&self, from: &Requester, call: CallId, asked: &Asked, given: Given) -> (Reply, CallRecord) {
         let started = Instant::now();
         let mut changes = false;
-        let reply = match self.try_call(from, call, asked, arguments, timeout, &mut changes).await {
+        let reply = match self.try_call(from, call, asked, given, &mut changes).await {
             Err(failure) => Err(self.explained(from, call, asked, failure).await),
             reply => reply,
         };
         let outcome = reply.as_ref().map_or_else(|failure| failure.code.as_str(), |_| "ok");
         let bytes = reply.as_ref().map_or(0, Vec::len);
         let took = started.elapsed();
-        if outcome != "denied"
+        if !matches!(outcome, "denied" | "approval_declined")
             && let Err(error) = self.audit.outcome(asked.subject(from, call), outcome, took, bytes)
         {
             tracing::error!("{error}");
@@ -161,13 +171,13 @@ impl Gate {
         CallRecord::new(asked, "unknown", may_change, took, 0)
     }
 
+    /// The way of every call: what is known of it is decided about, and only then does it go out.
     async fn try_call(
         &self,
         from: &Requester,
         call: CallId,
         asked: &Asked,
-        arguments: Vec<u8>,
-        timeout: Option<Duration>,
+        given: Given,
         changes: &mut bool,
     ) -> Reply {
         let Asked { server, item } = asked;
@@ -177,50 +187,87 @@ impl Gate {
             return Ok(listed::nothing());
         }
         let subject = asked.subject(from, call);
-        let permitted = self.decide(subject, connection).map_err(failed)?;
-        let turn = connection.slot().await.map_err(failed)?;
+        self.refuse_hopeless(subject, connection).map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
-        let argument_bytes = arguments.len();
+        let (line, timeout) = (given.line, given.timeout);
         let (arguments, may_change) = match item {
             Item::Tool(tool) => {
                 let known = offer.catalogue.tool(tool);
                 let definition =
                     known.ok_or_else(|| failed(self.unknown_tool(server, tool, &offer.catalogue)))?;
                 self.refuse_changed(subject, definition).map_err(failed)?;
-                let arguments = arguments::named(definition, &arguments).map_err(failed)?;
+                let arguments = arguments::named(definition, &given.arguments).map_err(failed)?;
                 (arguments, !definition.read_only)
             }
-            Item::Prompt(prompt) => (arguments::of_prompt(prompt, &arguments).map_err(failed)?, false),
+            Item::Prompt(prompt) => (arguments::of_prompt(prompt, &given.arguments).map_err(failed)?, false),
             Item::Resource(_) | Item::List(_) => (Map::new(), false),
         };
         connection.offers(&offer, item).map_err(failed)?;
-        self.audit.call(subject, permitted.rule(), argument_bytes).map_err(|error| {
+        let wanted = Call::new(server, item.clone()).with_arguments(arguments).by(from.caller.client.clone());
+        let (permitted, approval) = self.permitted_call(from, subject, wanted, line).await.map_err(failed)?;
+        let limits = self.policy.limits(&permitted, from.caller.client.as_ref());
+        let admitted = self.limiter.admit(&from.usage, &permitted, &limits).map_err(failed)?;
+        let turn = connection.slot().await.map_err(failed)?;
+        self.audit.call(subject, &permitted, approval.map(Approval::as_str)).map_err(|error| {
             tracing::error!("{error}");
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
         *changes = may_change;
-        let reply = connection.call(&offer, turn, permitted, arguments, timeout, &from.caller).await?;
+        let timeout = [timeout, admitted.timeout].into_iter().flatten().min();
+        let reply = connection.call(&offer, turn, permitted, timeout, &from.caller).await?;
+        self.limiter.received(&from.usage, &limits, reply.len()).map_err(failed)?;
         match item {
             Item::List(listing) => listed::permitted(&self.policy, server, *listing, &reply).map_err(failed),
             _ => Ok(reply),
         }
     }
 
-    /// The decision, with its record when it is no.
-    fn decide(&self, subject: Subject<'_>, connection: &Connection) -> Result<PermittedCall, Failure> {
-        let denial = match self.policy.decide(subject.server, subject.item.clone()) {
-            Decision::Allow(permitted) => return Ok(permitted),
-            Decision::Deny(denial) => denial,
-        };
+    /// What no arguments could make permitted is refused before anything else is told of it.
+    fn refuse_hopeless(&self, subject: Subject<'_>, connection: &Connection) -> Result<(), Failure> {
+        if matches!(subject.item, Item::List(_)) || self.policy.permits_item(subject.server, subject.item) {
+            return Ok(());
+        }
         if let Item::Tool(tool) = subject.item
             && let Some(slip) = self.misnamed(subject.server, tool, connection)
         {
             return Err(slip);
         }
-        if let Err(error) = self.audit.denial(subject, &denial.to_string()) {
+        match self.policy.decide(Call::new(subject.server, subject.item.clone())) {
+            Decision::Deny(denial) => Err(self.refused(subject, &denial)),
+            Decision::Allow(_) | Decision::Ask(_) => Ok(()),
+        }
+    }
+
+    /// The decision, by the policy or by the person to whom it leaves it.
+    async fn permitted_call(
+        &self,
+        from: &Requester,
+        subject: Subject<'_>,
+        call: Call,
+        line: Option<u32>,
+    ) -> Result<(PermittedCall, Option<Approval>), Failure> {
+        match self.policy.decide(call) {
+            Decision::Allow(permitted) => Ok((permitted, None)),
+            Decision::Deny(denial) => Err(self.refused(subject, &denial)),
+            Decision::Ask(pending) => {
+                let asked = from.approvals.ask(&from.caller, subject.call, pending, line).await;
+                asked.map(|(permitted, approval)| (permitted, Some(approval))).inspect_err(|declined| {
+                    self.note_denial(subject, &declined.message);
+                })
+            }
+        }
+    }
+
+    /// A denial, with its record.
+    fn refused(&self, subject: Subject<'_>, denial: &Denial) -> Failure {
+        self.note_denial(subject, &denial.to_string());
+        denied(denial)
+    }
+
+    fn note_denial(&self, subject: Subject<'_>, reason: &str) {
+        if let Err(error) = self.audit.denial(subject, reason) {
             tracing::error!("{error}");
         }
-        Err(denied(&denial))
     }
 
     /// A tool that is not what a person permitted waits for a person, where the policy says so.
@@ -235,9 +282,7 @@ impl Gate {
             tool.name,
             self.policy.on_change(server).as_str(),
         );
-        if let Err(error) = self.audit.denial(subject, &reason) {
-            tracing::error!("{error}");
-        }
+        self.note_denial(subject, &reason);
         Err(failure(FailureCode::Denied, reason))
     }
 

@@ -139,9 +139,10 @@ impl Supervisor {
         match self.check(&request) {
             Ok(servers) => {
                 let patience = self.settings.limits.question;
+                let client = line.as_ref().and_then(|line| line.client.clone());
                 let ai_client =
                     line.map(|line| AiClient::new(line, execution, self.gate().audit(), patience));
-                let caller = Caller { execution, ai_client };
+                let caller = Caller { execution, client, ai_client };
                 self.run_checked(caller, request, servers, cancelled).await
             }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
@@ -205,7 +206,7 @@ impl Supervisor {
         let sandbox = Sandbox { reduced: self.pool(request.language).map(Pool::reduced).unwrap_or_default() };
         // To its end, whatever is in force by then.
         let gate = self.gate();
-        let from = Requester { caller, servers: Arc::new(gate.servers(servers.as_deref())) };
+        let from = Requester::new(caller, gate.servers(servers.as_deref()), request.code.as_str().into());
         let ended = execution::run(lease, execution, request.code, from, &gate, &limits, cancelled).await;
         Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox)
     }

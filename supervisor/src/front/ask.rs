@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use lockhouse_policies::ClientName;
 use rmcp::model::{
     ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest,
     InputRequiredResult, InputResponses, JsonObject, ProgressNotificationParam, ProgressToken,
@@ -50,10 +51,11 @@ impl Run {
     pub(super) fn start(
         supervisor: Arc<Supervisor>,
         request: CodeRequest,
+        client: Option<ClientName>,
         abilities: Abilities,
         token: CancellationToken,
     ) -> Self {
-        let (line, messages) = Line::new(abilities);
+        let (line, messages) = Line::new(client, abilities);
         let cancelling = token.clone().drop_guard();
         let run = async move { supervisor.run_code_for(Some(line), request, &token).await };
         Self { answer: tokio::spawn(run), messages, _cancelling: cancelling }

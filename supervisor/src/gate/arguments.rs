@@ -17,14 +17,26 @@ const NODES_MAX: usize = 50_000;
 /// From here on a name is taken for a slip of another one.
 const SIMILAR: f64 = 0.7;
 
-/// The arguments of a request, and how long it may take.
-pub(super) fn of(request: Request) -> (Vec<u8>, Option<Duration>) {
-    match request {
-        Request::Call { arguments, timeout_ms, .. } => {
-            (arguments, timeout_ms.map(|millis| Duration::from_millis(millis.into())))
+/// What comes with a request, as the worker sent it.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    pub(super) arguments: Vec<u8>,
+    /// How long it may take.
+    pub(super) timeout: Option<Duration>,
+    /// Of the program, as the worker says.
+    pub(super) line: Option<u32>,
+}
+
+impl Given {
+    pub(super) fn of(request: Request) -> Self {
+        match request {
+            Request::Call { arguments, timeout_ms, .. } => {
+                let timeout = timeout_ms.map(|millis| Duration::from_millis(millis.into()));
+                Self { arguments, timeout, line: None }
+            }
+            Request::GetPrompt { arguments, .. } => Self { arguments, ..Self::default() },
+            _ => Self::default(),
         }
-        Request::GetPrompt { arguments, .. } => (arguments, None),
-        _ => (Vec::new(), None),
     }
 }
 

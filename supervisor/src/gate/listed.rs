@@ -7,7 +7,7 @@ use lockhouse_protocol::{CallId, Failure, FailureCode, PromptName, Reply, Resour
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Asked, Gate, Requester, arguments, failure};
+use super::{Asked, Gate, Given, Requester, arguments, failure};
 
 /// Names that a message lists.
 const NAMED_MAX: usize = 10;
@@ -108,7 +108,7 @@ impl Gate {
         let asked = Asked { server: server.clone(), item: Item::List(listing) };
         let mut changes = false;
         let started = Instant::now();
-        let json = Box::pin(self.try_call(from, call, &asked, Vec::new(), None, &mut changes)).await.ok()?;
+        let json = Box::pin(self.try_call(from, call, &asked, Given::default(), &mut changes)).await.ok()?;
         // In the log it is a call like any other.
         self.audit.outcome(asked.subject(from, call), "ok", started.elapsed(), json.len()).ok()?;
         let listed: Listed<'_> = serde_json::from_slice(&json).ok()?;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use lockhouse_policies::Decision;
+use lockhouse_policies::{Call, Decision};
 use lockhouse_protocol::{Failure, FailureCode, Reply, ServerName, ToolName};
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ impl Gate {
         let named = |failure| about(failure, server, &tool.into());
         let connection = self.connection(from, server).map_err(named)?;
         // The same words as for a call; but none was asked for, so there is no record.
-        if let Decision::Deny(denial) = self.policy.decide(server, tool) {
+        if let Decision::Deny(denial) = self.policy.decide(Call::new(server, tool)) {
             return Err(named(self.misnamed(server, tool, connection).unwrap_or_else(|| denied(&denial))));
         }
         let catalogue = connection.catalogue().await?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lockhouse_policies::Item;
+use lockhouse_policies::{ClientName, Item};
 use lockhouse_protocol::{ExecutionId, ServerName};
 use rmcp::model::ProgressToken;
 use tokio::sync::{Notify, watch};
@@ -14,6 +14,8 @@ use crate::ai_client::AiClient;
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) execution: ExecutionId,
+    /// What it calls itself. None at the command line.
+    pub(crate) client: Option<ClientName>,
     /// None where there is none that could be asked, as with `lockhouse run`.
     pub(crate) ai_client: Option<AiClient>,
 }

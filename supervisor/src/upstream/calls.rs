@@ -53,11 +53,10 @@ impl Connection {
         offer: &Offer,
         turn: Slot,
         permitted: PermittedCall,
-        arguments: Map<String, Value>,
         timeout: Option<Duration>,
         caller: &Caller,
     ) -> Result<Vec<u8>, Failure> {
-        let item = permitted.item();
+        let item = &permitted.item().clone();
         // A time that code has set is what it says. The configured one is for a server that has fallen silent.
         let patience = match timeout {
             Some(timeout) => {
@@ -73,7 +72,7 @@ impl Connection {
                 self.note(list.as_ref().err(), sent.elapsed());
                 list.map_err(|error| self.told(&error, patience.limit))
             }
-            item => self.converse(offer, turn, item, arguments, patience, caller).await,
+            item => self.converse(offer, turn, item, permitted.into_arguments(), patience, caller).await,
         };
         let named = (!matches!(item, Item::List(_))).then(|| item.to_string());
         outcome.map_err(|(code, message)| Failure { tool: named, ..self.failure(code, message) })

@@ -4,7 +4,6 @@ mod reach;
 mod steps;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_protocol::{CallId, ExecutionId, Request, ServerName, ToolName};
@@ -134,8 +133,8 @@ async fn connected(connection: &Connection, begun: Instant, advice: &str, steps:
 /// One call, on the same way as a program's: the policy decides, and there is a record of it.
 async fn called(gate: &Gate, name: &ServerName, call: Request, steps: &mut Steps) {
     let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
-    let caller = Caller { execution, ai_client: None };
-    let from = Requester { caller, servers: Arc::new(vec![name.clone()]) };
+    let caller = Caller { execution, client: None, ai_client: None };
+    let from = Requester::new(caller, vec![name.clone()], "".into());
     let begun = Instant::now();
     let (reply, _) = gate.answer(&from, CallId(1), call).await;
     let shown = |json: Vec<u8>| String::from_utf8_lossy(&json).chars().take(SHOWN_CHARS_MAX).collect();
