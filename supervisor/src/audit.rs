@@ -6,17 +6,18 @@
 
 mod arguments;
 pub(crate) mod code;
+mod follow;
 mod index;
 mod keeper;
 mod line;
-//ocsf
+pub(crate) mod ocsf;
 pub(crate) mod read;
 mod record;
 mod redaction;
 mod retention;
 mod segment;
 mod sign;
-//verify
+pub(crate) mod verify;
 mod writer;
 
 use std::path::PathBuf;
@@ -27,7 +28,8 @@ use lockhouse_policies::{ClientName, Item, PermittedCall, Place};
 use lockhouse_protocol::{CallId, ExecutionId, ServerName};
 use tokio::sync::Notify;
 
-pub(crate) use record::{About, Event, Record};
+pub(crate) use follow::Follower;
+pub(crate) use record::{About, Arguments, Event, Record};
 pub(crate) use redaction::REDACTED;
 pub(crate) use segment::{SegmentName, segments};
 pub(crate) use sign::{PublicKey, SecretError};

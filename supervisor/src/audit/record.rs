@@ -39,7 +39,7 @@ pub(crate) enum Event {
     /// A person was asked.
     Approval { about: About, digest: String, through: Option<String>, outcome: String },
     /// A call was refused.
-    Denial { about: About, decision: String, reason: String, rule: Option<String> },
+    Denial { about: About, reason: String, rule: Option<String> },
     /// A call is over.
     Outcome { about: About, outcome: String, ms: f64, result_bytes: u64 },
     /// A server asked the person something.
@@ -49,7 +49,7 @@ pub(crate) enum Event {
     /// Records are missing here, and why.
     Gap { since: String, records: u64, reason: String },
     /// What the log says of itself: `open`, `checkpoint`, `close`, or what a later version has.
-    Chain { event: String },
+    Chain,
 }
 
 /// What a call is known by.
@@ -154,12 +154,7 @@ impl Members {
                 through: self.through,
                 outcome: text(self.outcome),
             },
-            "denial" => Event::Denial {
-                about: self.about(),
-                decision: text(self.decision),
-                reason: text(self.reason),
-                rule: self.rule,
-            },
+            "denial" => Event::Denial { about: self.about(), reason: text(self.reason), rule: self.rule },
             "outcome" => Event::Outcome {
                 about: self.about(),
                 outcome: text(self.outcome),
@@ -179,7 +174,7 @@ impl Members {
                 calls: self.calls,
             },
             "gap" => Event::Gap { since: text(self.since), records: self.records, reason: text(self.reason) },
-            _ => Event::Chain { event: self.event },
+            _ => Event::Chain,
         };
         Record { seq: self.seq, time: self.time, event }
     }
