@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use approvals::{Approval, Approvals};
 pub(crate) use asked::{Asked, CallRecord};
+pub(crate) use lookups::Standing;
 
 pub(crate) use arguments::nearest;
 pub(crate) use limits::Usage;

@@ -12,6 +12,7 @@ use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain_config, load, start_with};
 use crate::catalog::Tool;
 use crate::config::{self, Files, Settings};
+use crate::gate::Standing;
 
 /// What to do with the policy.
 #[derive(Debug, clap::Subcommand)]
@@ -121,7 +122,7 @@ async fn init(files: &Files, force: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn offers(tools: Vec<(&ServerName, Tool, bool)>) -> Vec<ServerOffer> {
+fn offers(tools: Vec<(&ServerName, Tool, Standing)>) -> Vec<ServerOffer> {
     let mut offers: Vec<ServerOffer> = Vec::new();
     for (server, tool, _) in tools {
         let offer = ToolOffer { name: tool.name, read_only: tool.read_only, summary: tool.summary };

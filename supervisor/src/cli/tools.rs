@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::terminal::for_stdout;
 use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start, table};
+use crate::catalog::Tool;
 use crate::config::{self, Files};
+use crate::gate::Standing;
 use crate::supervisor::Supervisor;
 
 /// What to show.
@@ -77,9 +79,9 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
 
 fn list(supervisor: &Supervisor, as_json: bool) -> ExitCode {
     let gate = supervisor.gate();
-    let row = |(server, tool, permitted): (&ServerName, crate::catalog::Tool, bool)| {
+    let row = |(server, tool, standing): (&ServerName, Tool, Standing)| {
         json!({
-            "server": server.as_str(), "tool": tool.name.as_str(), "policy": if permitted { "allowed" } else { "denied" },
+            "server": server.as_str(), "tool": tool.name.as_str(), "policy": standing.as_str(),
             "reads_only": tool.read_only, "summary": tool.summary,
         })
     };
@@ -97,9 +99,9 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
     let found =
         gate.every_tool().into_iter().find(|(other, found, _)| **other == server && found.name == tool);
     match found {
-        Some((_, found, permitted)) => {
-            let mut full = found.full(server.as_str());
-            full["policy"] = if permitted { "allowed" } else { "denied" }.into();
+        Some((_, found, standing)) => {
+            let mut full = found.full(server.as_str(), standing == Standing::Asked);
+            full["policy"] = standing.as_str().into();
             println!("{}", for_stdout(&format!("{full:#}")));
             ExitCode::SUCCESS
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use lockhouse_policies::{Call, Decision};
+use lockhouse_policies::{Call, Decision, Policy};
 use lockhouse_protocol::{Failure, FailureCode, Reply, ServerName, ToolName};
 use serde_json::{Value, json};
 
@@ -16,13 +16,41 @@ const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
 /// Tools that one search gives at most.
 const FOUND_MAX: usize = 50;
 
+/// What the policy says of a tool, whatever its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Allowed,
+    /// A person is asked.
+    Asked,
+    Denied,
+}
+
+impl Standing {
+    pub(crate) fn of(policy: &Policy, server: &ServerName, tool: &ToolName) -> Self {
+        match (policy.permits(server, tool), policy.asks(server, tool)) {
+            (true, true) => Self::Asked,
+            (true, false) => Self::Allowed,
+            (false, _) => Self::Denied,
+        }
+    }
+
+    /// The word of a list in the policy.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Allowed => "allow",
+            Self::Asked => "ask",
+            Self::Denied => "deny",
+        }
+    }
+}
+
 impl Gate {
-    /// Every tool of every connected server, and whether the policy permits it. For people, never for code.
-    pub(crate) fn every_tool(&self) -> Vec<(&ServerName, Tool, bool)> {
+    /// Every tool of every connected server, and what the policy says of it. For people, never for code.
+    pub(crate) fn every_tool(&self) -> Vec<(&ServerName, Tool, Standing)> {
         let mut tools = Vec::new();
         for (server, connection) in self.upstreams.iter() {
             let Some(catalogue) = connection.known() else { continue };
-            let row = |tool: &Tool| (server, tool.clone(), self.policy.permits(server, &tool.name));
+            let row = |tool: &Tool| (server, tool.clone(), Standing::of(&self.policy, server, &tool.name));
             tools.extend(catalogue.tools.iter().map(row));
         }
         tools
@@ -71,7 +99,11 @@ impl Gate {
         if let Some(briefs) = known.get(server).filter(|briefs| Arc::ptr_eq(&briefs.of, &catalogue)) {
             return Ok(briefs.json.to_vec());
         }
-        let json = self.permitted(server, &catalogue).map(Tool::brief).collect::<Value>().to_string();
+        let json = self
+            .permitted(server, &catalogue)
+            .map(|tool| tool.brief(self.policy.asks(server, &tool.name)))
+            .collect::<Value>()
+            .to_string();
         let json: Arc<[u8]> = json.into_bytes().into();
         known.insert(server.clone(), Briefs { of: catalogue.clone(), json: json.clone() });
         Ok(json.to_vec())
@@ -87,7 +119,7 @@ impl Gate {
         let catalogue = connection.catalogue().await?;
         let definition =
             catalogue.tool(tool).ok_or_else(|| named(self.unknown_tool(server, tool, &catalogue)))?;
-        Ok(definition.full(server.as_str()).to_string().into_bytes())
+        Ok(definition.full(server.as_str(), self.policy.asks(server, tool)).to_string().into_bytes())
     }
 
     /// Permitted tools that match, best first, of servers that are connected or become so in time.
@@ -104,14 +136,16 @@ impl Gate {
             Some((name, catalogue.await.ok()?.ok()?))
         }));
         let catalogues: Vec<_> = catalogues.await.into_iter().flatten().collect();
-        let tools: Vec<(&str, &Tool)> = catalogues
+        let tools: Vec<(&ServerName, &Tool)> = catalogues
             .iter()
-            .flat_map(|(name, catalogue)| {
-                self.permitted(name, catalogue).map(move |tool| (name.as_str(), tool))
-            })
+            .flat_map(|(name, catalogue)| self.permitted(name, catalogue).map(move |tool| (*name, tool)))
             .collect();
-        let ranked = catalog::rank(query, &tools).await.into_iter().take(limit.clamp(1, FOUND_MAX));
-        let show = |(server, tool): (&str, &Tool)| if full { tool.full(server) } else { tool.found(server) };
+        let named: Vec<(&str, &Tool)> = tools.iter().map(|(name, tool)| (name.as_str(), *tool)).collect();
+        let ranked = catalog::rank(query, &named).await.into_iter().take(limit.clamp(1, FOUND_MAX));
+        let show = |(server, tool): (&ServerName, &Tool)| {
+            let asks = self.policy.asks(server, &tool.name);
+            if full { tool.full(server.as_str(), asks) } else { tool.found(server.as_str(), asks) }
+        };
         ranked.map(|index| show(tools[index])).collect()
     }
 
