@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use lockhouse_policies::Effect;
 use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Value, json};
 
@@ -10,7 +11,6 @@ use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start, table};
 use crate::catalog::Tool;
 use crate::config::{self, Files};
-use crate::gate::Standing;
 use crate::supervisor::Supervisor;
 
 /// What to show.
@@ -59,7 +59,7 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
     let status = match command {
         Command::List { json } => list(&supervisor, json),
         Command::Search { query, json } => {
-            let found = gate.search(&servers, &query.join(" "), 50, false).await;
+            let found = gate.search(&servers, None, &query.join(" "), 50, false).await;
             if found.is_empty() && !servers.is_empty() {
                 eprintln!("lockhouse: no permitted tool matches; `lockhouse tools list` shows all tools");
             }
@@ -79,7 +79,7 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
 
 fn list(supervisor: &Supervisor, as_json: bool) -> ExitCode {
     let gate = supervisor.gate();
-    let row = |(server, tool, standing): (&ServerName, Tool, Standing)| {
+    let row = |(server, tool, standing): (&ServerName, Tool, Effect)| {
         json!({
             "server": server.as_str(), "tool": tool.name.as_str(), "policy": standing.as_str(),
             "reads_only": tool.read_only, "summary": tool.summary,
@@ -100,7 +100,7 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
         gate.every_tool().into_iter().find(|(other, found, _)| **other == server && found.name == tool);
     match found {
         Some((_, found, standing)) => {
-            let mut full = found.full(server.as_str(), standing == Standing::Asked);
+            let mut full = found.full(server.as_str(), standing == Effect::Ask);
             full["policy"] = standing.as_str().into();
             println!("{}", for_stdout(&format!("{full:#}")));
             ExitCode::SUCCESS

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lockhouse_policies::Policy;
+use lockhouse_policies::{Effect, Policy};
 use lockhouse_protocol::ServerName;
 
 use super::report::Report;
@@ -10,7 +10,7 @@ use super::{definition, find, load, progress};
 use crate::cli::complain_config;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::config::{self, Files, Written};
-use crate::gate::Standing;
+use crate::gate::standing;
 use crate::upstream::{Connection, Upstreams};
 
 #[derive(Debug, clap::Args)]
@@ -79,11 +79,11 @@ struct Offered {
 
 fn offered(policy: &Policy, name: &ServerName, connection: &Connection) -> Option<Offered> {
     let known = connection.known()?;
-    let names = |wanted: Standing| {
+    let names = |wanted: Effect| {
         let tools = known.tools.iter().map(|tool| &tool.name);
-        tools.filter(|tool| Standing::of(policy, name, tool) == wanted).map(ToString::to_string).collect()
+        tools.filter(|tool| standing(policy, name, tool) == wanted).map(ToString::to_string).collect()
     };
-    let [permitted, asked, denied] = [Standing::Allowed, Standing::Asked, Standing::Denied].map(names);
+    let [permitted, asked, denied] = [Effect::Allow, Effect::Ask, Effect::Deny].map(names);
     Some(Offered { permitted, asked, denied })
 }
 
