@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 
 use super::dialects::{self, Listed};
 use super::references::Surroundings;
+use crate::gate::Through;
 use crate::upstream::ServerLimits;
 
 /// The whole file.
@@ -20,6 +21,7 @@ pub(super) struct Document {
     pub(super) python: Python,
     pub(super) javascript: JavaScript,
     pub(super) audit: Audit,
+    pub(super) approvals: Approvals,
     pub(super) catalogue: Catalogue,
     /// Files of AI clients whose servers are ours too.
     pub(super) servers_files: Vec<String>,
@@ -120,6 +122,15 @@ pub(super) struct Audit {
     pub(super) directory: Option<PathBuf>,
 }
 
+/// `[approvals]`: calls that the policy leaves to a person.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Approvals {
+    pub(super) through: Through,
+    /// How long a person may take; as long as for a question of an upstream server if it is not said.
+    pub(super) wait_seconds: Option<f64>,
+}
+
 /// `[catalogue]`: the tools of servers, as they were last seen.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
@@ -159,6 +170,7 @@ impl Document {
             (self.python != other.python, "[python]"),
             (self.javascript != other.javascript, "[javascript]"),
             (self.audit != other.audit, "[audit]"),
+            (self.approvals != other.approvals, "[approvals]"),
             (self.catalogue != other.catalogue, "[catalogue]"),
         ];
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, table)| table).collect()
@@ -167,9 +179,11 @@ impl Document {
     /// Keys whose value cannot work.
     fn out_of_range(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let (limits, pool) = (&self.limits, &self.pool);
+        let wait = self.approvals.wait_seconds;
         let checks = [
             ((0.01..=86_400.0).contains(&limits.timeout_seconds), "timeout_seconds", "0.01 to 86400"),
             ((0.01..=3_600.0).contains(&limits.question_seconds), "question_seconds", "0.01 to 3600"),
+            (wait.is_none_or(|wait| (0.01..=3_600.0).contains(&wait)), "wait_seconds", "0.01 to 3600"),
             ((1..=60_000).contains(&limits.grace_ms), "grace_ms", "1 to 60000"),
             ((1..=86_400).contains(&limits.cpu_seconds), "cpu_seconds", "1 to 86400"),
             ((16..=1_048_576).contains(&limits.memory_mib), "memory_mib", "16 to 1048576"),
@@ -240,7 +254,7 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
     if text[start..end].starts_with("[servers.") && !text[start..end].contains('=') {
         return false;
     }
-    let others = ["[limits]", "[pool]", "[python]", "[javascript]", "[audit]", "[catalogue]"];
+    let others = ["[limits]", "[pool]", "[python]", "[javascript]", "[audit]", "[approvals]", "[catalogue]"];
     let header = others.iter().filter_map(|header| text[..end].rfind(&format!("\n{header}"))).max();
     let table = &text[header.unwrap_or(0)..end];
     table.contains("servers") || table.contains("env")
