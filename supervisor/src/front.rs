@@ -38,8 +38,7 @@ pub(crate) async fn serve_stdio(
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = stdin::ClosingReader::new(input, closing.clone());
     let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
-    let suspended = Suspended::new(supervisor.settings().limits.question);
-    let front = Front { supervisor, suspended, closing: closing.clone() };
+    let front = Front { supervisor, suspended: Suspended::default(), closing: closing.clone() };
     let running = tokio::select! {
         running = front.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),
@@ -108,7 +107,7 @@ impl ServerHandler for Front {
                     Err(message) => invalid(&message).into(),
                 });
             }
-            "search_tools" => self.search_tools(&arguments).await,
+            "search_tools" => self.search_tools(&arguments, client(&context).as_ref()).await,
             other => {
                 let other = beginning(other);
                 let told = format!("unknown tool {other:?}: there are run_code and search_tools");
@@ -123,7 +122,7 @@ impl Front {
     fn start(&self, arguments: &JsonObject, context: &RequestContext<RoleServer>) -> Result<Run, String> {
         let request = code_request(arguments)?;
         let abilities = ask::abilities(context.client_capabilities());
-        let client = context.client_info().map(|info| ClientName::of(&info.name));
+        let client = client(context);
         Ok(Run::start(self.supervisor.clone(), request, client, abilities, self.closing.child_token()))
     }
 
@@ -134,7 +133,6 @@ impl Front {
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
-        let limits = &self.supervisor.settings().limits;
         let mut display = Display::new(context);
         loop {
             let step = tokio::select! {
@@ -148,16 +146,16 @@ impl Front {
                     display.show(&words).await;
                     continue;
                 }
-                Step::Question(question, reply) if calls_again(context) => {
-                    match self.suspended.keep(run, arguments.clone(), (question, reply)) {
+                Step::Question(posed) if calls_again(context) => {
+                    match self.suspended.keep(run, arguments.clone(), posed) {
                         Ok(required) => return required.into(),
                         Err(kept) => run = kept,
                     }
                     continue;
                 }
-                Step::Question(question, reply) => tokio::select! {
-                    answer = ask::ask(&context.peer, question, limits.question) => {
-                        let _ = reply.send(answer);
+                Step::Question(posed) => tokio::select! {
+                    answer = ask::ask(&context.peer, posed.question, posed.patience) => {
+                        let _ = posed.answer.send(answer);
                         continue;
                     }
                     Step::Answer(answer) = run.answer() => answer,
@@ -177,7 +175,7 @@ impl Front {
         }
     }
 
-    async fn search_tools(&self, arguments: &JsonObject) -> CallToolResult {
+    async fn search_tools(&self, arguments: &JsonObject, client: Option<&ClientName>) -> CallToolResult {
         let query = match arguments.get("query") {
             None => "",
             Some(Value::String(query)) => query,
@@ -190,7 +188,7 @@ impl Front {
         };
         let gate = self.supervisor.gate();
         let servers = gate.servers(None);
-        let tools = gate.search(&servers, query, SEARCH_LIMIT, full).await;
+        let tools = gate.search(&servers, client, query, SEARCH_LIMIT, full).await;
         let limit = self.supervisor.settings().shown_bytes;
         let mut result = shown::first_of("tools", tools, limit);
         let unavailable = gate.unavailable(&servers);
@@ -199,6 +197,11 @@ impl Front {
         }
         CallToolResult::structured(result)
     }
+}
+
+/// What the client calls itself.
+fn client(context: &RequestContext<RoleServer>) -> Option<ClientName> {
+    context.client_info().map(|info| ClientName::of(&info.name))
 }
 
 /// Whether the client is of the era in which a server asks by its answer.
