@@ -90,6 +90,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) server: &'a ServerName,
     /// A tool, or what else was asked for.
     pub(crate) item: &'a Item,
+    /// Of the program, as its worker says.
+    pub(crate) line: Option<u32>,
 }
 
 /// A program that is about to run.
@@ -187,14 +189,16 @@ impl Audit {
         self.append(&body.text_if("approval", approval))
     }
 
-    /// A person was asked about a call: what binds the answer to it, and what became of it.
+    /// A person was asked about a call: what binds the answer to it, how they were reached, and what became of it.
     pub(crate) fn approval(
         &self,
         subject: Subject<'_>,
         digest: &str,
+        through: Option<&str>,
         outcome: &str,
     ) -> Result<(), AuditError> {
-        self.append(&self.about("approval", subject).text("digest", digest).text("outcome", outcome))
+        let body = self.about("approval", subject).text("digest", digest).text_if("through", through);
+        self.append(&body.text("outcome", outcome))
     }
 
     /// A refused call, and the line that refuses it where there is one.
@@ -252,12 +256,16 @@ impl Audit {
     }
 
     fn about(&self, event: &'static str, subject: Subject<'_>) -> Body {
-        let Subject { execution, call: _, id, client, server, item } = subject;
+        let Subject { execution, call: _, id, client, server, item, line } = subject;
         let mut buffer = uuid::Uuid::encode_buffer();
         let body = Body::new(event).text("execution", &execution.to_string());
         let body = body.text("call", id.hyphenated().encode_lower(&mut buffer));
         let body = body.text_if("client", client.map(ClientName::as_str)).text("server", server.as_str());
-        body.text(item.kind(), &self.redaction().without_secrets(item.as_str()))
+        let body = body.text(item.kind(), &self.redaction().without_secrets(item.as_str()));
+        match line {
+            Some(line) => body.number("line", line),
+            None => body,
+        }
     }
 
     fn append(&self, body: &Body) -> Result<(), AuditError> {

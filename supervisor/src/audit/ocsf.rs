@@ -50,6 +50,7 @@ impl Events {
                 let mut event = event(time, metadata(&about.execution), &about);
                 event["unmapped"]["decision"] = decision.into();
                 event["unmapped"]["rule"] = rule.into();
+                event["unmapped"]["line"] = json!(about.line);
                 event["unmapped"]["approval"] = json!(approval);
                 event["api"]["request"]["data"] = data(&arguments);
                 event["unmapped"]["arguments_hash"] = arguments.hash.into();
@@ -83,6 +84,7 @@ impl Events {
                     server: "lockhouse".into(),
                     kind: "tool",
                     item: "run_code".into(),
+                    line: None,
                 };
                 let mut event = event(time, metadata(&execution), &about);
                 event["unmapped"] = json!({

@@ -64,6 +64,8 @@ pub(crate) struct About {
     pub(crate) kind: &'static str,
     /// The name, the URI, or what was listed.
     pub(crate) item: String,
+    /// Of the program.
+    pub(crate) line: Option<u32>,
 }
 
 /// What is known of the arguments of a call.
@@ -89,6 +91,7 @@ pub(super) struct Members {
     pub(super) event: String,
     pub(super) execution: Option<String>,
     call: Option<String>,
+    line: Option<u32>,
     pub(super) client: Option<String>,
     pub(super) server: Option<String>,
     pub(super) tool: Option<String>,
@@ -193,6 +196,7 @@ impl Members {
             server: self.server.take().unwrap_or_default(),
             kind,
             item: item.unwrap_or_default(),
+            line: self.line,
         }
     }
 }

@@ -58,7 +58,8 @@ fn parts(event: &Event) -> Option<(&str, String, String)> {
         Event::Call { about, arguments, decision, rule, approval } => {
             let approval =
                 approval.as_ref().map(|scope| format!(", approved for {scope}")).unwrap_or_default();
-            let told = format!("{} {decision}{approval} ({rule})", with(arguments));
+            let line = about.line.map(|line| format!("line {line} ")).unwrap_or_default();
+            let told = format!("{line}{} {decision}{approval} ({rule})", with(arguments));
             (&about.execution, item(about), told)
         }
         Event::Approval { about, digest, through, outcome } => {
