@@ -5,6 +5,8 @@
 mod approvals;
 mod arguments;
 mod asked;
+#[cfg(test)]
+mod cost;
 mod limits;
 mod listed;
 mod lookups;
