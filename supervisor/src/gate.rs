@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::{Call, ClientName, Decision, Denial, Item, OnChange, PermittedCall, Policy};
+use lockhouse_policies::{Call, ClientName, Decision, Denial, Item, OnChange, PermittedCall, Place, Policy};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
 use serde_json::{Map, Value};
 
@@ -186,7 +186,7 @@ impl Gate {
         given: Given,
         changes: &mut bool,
     ) -> Reply {
-        let Asked { server, item } = asked;
+        let Asked { server, item, .. } = asked;
         let failed = |failure| about(failure, server, item);
         let connection = self.connection(from, server).map_err(failed)?;
         if matches!(item, Item::List(_)) && !self.policy.permits_item(server, item, from.client()) {
@@ -271,7 +271,7 @@ impl Gate {
             Decision::Ask(pending) => {
                 let asked = from.approvals.ask(&from.caller, subject.call, pending, line).await;
                 asked.map(|(permitted, approval)| (permitted, Some(approval))).inspect_err(|declined| {
-                    self.note_denial(subject, &declined.message);
+                    self.note_denial(subject, &declined.message, None);
                 })
             }
         }
@@ -279,12 +279,12 @@ impl Gate {
 
     /// A denial, with its record.
     fn refused(&self, subject: Subject<'_>, denial: &Denial) -> Failure {
-        self.note_denial(subject, &denial.to_string());
+        self.note_denial(subject, &denial.to_string(), denial.place.as_ref());
         denied(denial)
     }
 
-    fn note_denial(&self, subject: Subject<'_>, reason: &str) {
-        if let Err(error) = self.audit.denial(subject, reason) {
+    fn note_denial(&self, subject: Subject<'_>, reason: &str, rule: Option<&Place>) {
+        if let Err(error) = self.audit.denial(subject, reason, rule) {
             tracing::error!("{error}");
         }
     }
@@ -301,7 +301,7 @@ impl Gate {
             tool.name,
             self.policy.on_change(server, from.client()).as_str(),
         );
-        self.note_denial(subject, &reason);
+        self.note_denial(subject, &reason, None);
         Err(failure(FailureCode::Denied, reason))
     }
 
