@@ -11,7 +11,9 @@ mod faults;
 mod insertion;
 mod locate;
 mod own_table;
+mod permit;
 mod plaintext;
+mod policy_file;
 mod references;
 mod requirements;
 mod roster;
@@ -29,6 +31,7 @@ use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
 use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
+use crate::gate::ApprovalSettings;
 use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
 use crate::upstream::{Places, ServerDefinition, ServerLimits};
 pub(crate) use requirements::Refusal;
@@ -41,7 +44,9 @@ pub(crate) use edit::Edit;
 pub(crate) use entry::{Entry, LeftOut};
 pub(crate) use insertion::{Insertion, StartEntry, insert};
 pub(crate) use own_table::own_table;
+pub(crate) use permit::{Leave, permit};
 pub(crate) use plaintext::{keep, looks_secret};
+pub(crate) use policy_file::PolicyFile;
 pub(crate) use references::{Surroundings, Unresolved};
 pub(crate) use roster::usable;
 pub(crate) use unused::Unused;
@@ -130,6 +135,9 @@ pub(crate) struct Settings {
     pub(crate) audit: AuditSettings,
     pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
     pub(crate) places: Places,
+    pub(crate) approvals: ApprovalSettings,
+    /// The policy, if it is the user's own and an answer of theirs may change it.
+    pub(crate) own_policy: Option<PolicyFile>,
     /// Servers that were configured and that a requirement does not admit.
     pub(crate) refused: Vec<Refusal>,
     /// Those, and servers that were left out for another reason.
@@ -164,6 +172,8 @@ impl Settings {
         unused.extend(refused.iter().map(Unused::from));
         Ok(Self {
             limits: limits(&document.limits),
+            approvals: approvals(&document),
+            own_policy: own_policy(files),
             code_bytes_max: document.limits.code_kib as usize * 1024,
             shown_bytes: document.limits.shown_bytes as usize,
             audit: audit_settings(&document.audit)?,
@@ -325,6 +335,18 @@ pub(crate) fn read(path: &Path) -> Result<Source, ConfigError> {
         unusable(format!("it is not UTF-8: line {line} has an invalid byte"))
     })?;
     Ok(Source { path: path.display().to_string(), text })
+}
+
+fn approvals(document: &document::Document) -> ApprovalSettings {
+    let wait = document.approvals.wait_seconds.unwrap_or(document.limits.question_seconds);
+    ApprovalSettings { through: document.approvals.through, wait: Duration::from_secs_f64(wait) }
+}
+
+/// The policy that is in force, if it was named or is the user's, and not everybody's.
+fn own_policy(files: &Files) -> Option<PolicyFile> {
+    let own = || locate::user_directory().map(|directory| directory.join("policy.toml"));
+    let path = files.policy.clone().or_else(own)?;
+    (find_policy(files).as_ref() == Some(&path)).then(|| PolicyFile::new(path))
 }
 
 fn limits(document: &document::Limits) -> ExecutionLimits {

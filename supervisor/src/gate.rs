@@ -17,7 +17,10 @@ use lockhouse_policies::{Call, ClientName, Decision, Denial, Item, OnChange, Per
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
 use serde_json::{Map, Value};
 
-pub(crate) use approvals::{Approval, Approvals};
+pub(crate) use approvals::{
+    Approval, ApprovalSettings, Approvals, Approvers, Ask, Decision as PersonsDecision, Desk, FromPerson,
+    FromSupervisor, PersonsAnswer, Seat, Through, Watcher,
+};
 pub(crate) use asked::{Asked, CallRecord};
 pub(crate) use lookups::standing;
 
@@ -65,9 +68,16 @@ pub(crate) struct Requester {
 }
 
 impl Requester {
-    pub(crate) fn new(caller: Caller, servers: Vec<ServerName>, code: Arc<str>) -> Self {
-        let (usage, approvals) = (Arc::default(), Arc::new(Approvals::new(code)));
-        Self { caller, servers: Arc::new(servers), usage, approvals }
+    /// Its calls that need a person are put to these `approvers`.
+    pub(crate) fn new(
+        caller: Caller,
+        servers: Vec<ServerName>,
+        code: Arc<str>,
+        approvers: Arc<Approvers>,
+        audit: Arc<Audit>,
+    ) -> Self {
+        let approvals = Approvals::new(caller.clone(), code, approvers, audit);
+        Self { caller, servers: Arc::new(servers), usage: Arc::default(), approvals: Arc::new(approvals) }
     }
 
     /// The AI client, by its own word.
@@ -170,6 +180,10 @@ impl Gate {
         asked: &Asked,
         took: Duration,
     ) -> CallRecord {
+        // What waits for a person was not made.
+        if from.approvals.is_waiting(call) {
+            return CallRecord::new(asked, FailureCode::ApprovalDeclined.as_str(), false, took, 0);
+        }
         if let Err(error) = self.audit.outcome(asked.subject(from, call), "unknown", took, 0) {
             tracing::error!("{error}");
         }
@@ -196,25 +210,25 @@ impl Gate {
         self.refuse_hopeless(from, subject, connection).map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
         let (line, timeout) = (given.line, given.timeout);
-        let (arguments, may_change, known_as) = match item {
+        let mut known = None;
+        let (arguments, may_change) = match item {
             Item::Tool(tool) => {
-                let known = offer.catalogue.tool(tool);
+                known = offer.catalogue.tool(tool);
                 let definition =
                     known.ok_or_else(|| failed(self.unknown_tool(from, server, tool, &offer.catalogue)))?;
                 self.refuse_changed(from, subject, definition).map_err(failed)?;
                 let arguments = arguments::named(definition, &given.arguments).map_err(failed)?;
-                (arguments, !definition.read_only, Some(definition.fingerprint.clone()))
+                (arguments, !definition.read_only)
             }
-            Item::Prompt(prompt) => {
-                (arguments::of_prompt(prompt, &given.arguments).map_err(failed)?, false, None)
-            }
-            Item::Resource(_) | Item::List(_) => (Map::new(), false, None),
+            Item::Prompt(prompt) => (arguments::of_prompt(prompt, &given.arguments).map_err(failed)?, false),
+            Item::Resource(_) | Item::List(_) => (Map::new(), false),
         };
         connection.offers(&offer, item).map_err(failed)?;
         let mut wanted =
             Call::new(server, item.clone()).with_arguments(arguments).by(from.caller.client.clone());
-        wanted.definition = known_as;
-        let (permitted, approval) = self.permitted_call(from, subject, wanted, line).await.map_err(failed)?;
+        wanted.definition = known.map(|tool| tool.fingerprint.clone());
+        let (permitted, approval) =
+            self.permitted_call(from, subject, wanted, line, known).await.map_err(failed)?;
         let limits = self.policy.limits(&permitted, from.client());
         let admitted = self.limiter.admit(&from.usage, &permitted, &limits).map_err(failed)?;
         let turn = connection.slot().await.map_err(failed)?;
@@ -264,12 +278,13 @@ impl Gate {
         subject: Subject<'_>,
         call: Call,
         line: Option<u32>,
+        tool: Option<&Tool>,
     ) -> Result<(PermittedCall, Option<Approval>), Failure> {
         match self.policy.decide(call) {
             Decision::Allow(permitted) => Ok((permitted, None)),
             Decision::Deny(denial) => Err(self.refused(subject, &denial)),
             Decision::Ask(pending) => {
-                let asked = from.approvals.ask(&from.caller, subject.call, pending, line).await;
+                let asked = from.approvals.ask((subject.call, subject.id), pending, line, tool).await;
                 asked.map(|(permitted, approval)| (permitted, Some(approval))).inspect_err(|declined| {
                     self.note_denial(subject, &declined.message, None);
                 })

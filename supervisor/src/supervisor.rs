@@ -9,11 +9,11 @@ use lockhouse_policies::Policy;
 use lockhouse_protocol::{ExecutionId, ServerName};
 use tokio_util::sync::CancellationToken;
 
-use crate::ai_client::{AiClient, Line};
+use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Language, Refusal, Sandbox};
-use crate::gate::{Gate, Requester};
+use crate::gate::{Approvers, Gate, Requester};
 use crate::pool::{ControlGroups, Lease, Pool, PoolError, Start};
 use crate::upstream::{Caller, Upstreams};
 use reload::InForce;
@@ -51,6 +51,7 @@ pub(crate) struct Supervisor {
     settings: Settings,
     in_force: Mutex<Arc<InForce>>,
     retired: Mutex<Vec<Upstreams>>,
+    approvers: Arc<Approvers>,
     python: Result<Pool, String>,
     typescript: Result<Pool, String>,
 }
@@ -89,7 +90,8 @@ impl Supervisor {
         };
         let (python, typescript) = (pool(Language::Python), pool(Language::Typescript));
         let in_force = Mutex::new(InForce::new(gate));
-        Ok(Self { settings, in_force, retired: Mutex::default(), python, typescript })
+        let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
+        Ok(Self { settings, in_force, retired: Mutex::default(), approvers, python, typescript })
     }
 
     /// How a language's zygote sees this host, or why there is none.
@@ -120,6 +122,11 @@ impl Supervisor {
         pool.as_ref().map_err(Clone::clone)
     }
 
+    /// Who is asked about calls that the policy leaves to a person.
+    pub(crate) fn approvers(&self) -> &Arc<Approvers> {
+        &self.approvers
+    }
+
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -141,9 +148,11 @@ impl Supervisor {
             Ok(servers) => {
                 let patience = self.settings.limits.question;
                 let client = line.as_ref().and_then(|line| line.client.clone());
-                let ai_client =
-                    line.map(|line| AiClient::new(line, execution, self.gate().audit(), patience));
-                let caller = Caller { execution, client, ai_client };
+                let questions = OpenQuestions::default();
+                let ai_client = line.map(|line| {
+                    AiClient::new(line, execution, self.gate().audit(), patience, questions.clone())
+                });
+                let caller = Caller { execution, client, ai_client, questions };
                 self.run_checked(caller, request, servers, cancelled).await
             }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
@@ -207,8 +216,9 @@ impl Supervisor {
         let sandbox = Sandbox { reduced: self.pool(request.language).map(Pool::reduced).unwrap_or_default() };
         // To its end, whatever is in force by then.
         let gate = self.gate();
-        let from = Requester::new(caller, gate.servers(servers.as_deref()), request.code.as_str().into());
+        let (code, approvers) = (request.code.as_str().into(), self.approvers.clone());
         let audit = gate.audit();
+        let from = Requester::new(caller, gate.servers(servers.as_deref()), code, approvers, audit.clone());
         let program = Program { language: request.language, code: &request.code, servers: &from.servers };
         note(audit.execution(execution, from.caller.client.as_ref(), program));
         let ended = execution::run(lease, execution, request.code, from, &gate, &limits, cancelled).await;
