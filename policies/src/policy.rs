@@ -8,6 +8,7 @@ use crate::call::ClientName;
 use crate::decision::PermittedCall;
 use crate::diagnostic::Diagnostics;
 use crate::document;
+use crate::effect::Effect;
 use crate::item::{Item, Listing};
 use crate::limits::ScopedLimits;
 use crate::list::{List, Rule};
@@ -142,6 +143,16 @@ impl Policy {
     #[must_use]
     pub fn asks(&self, server: &ServerName, tool: &ToolName, _client: Option<&ClientName>) -> bool {
         matches!(self.verdict(server, &tool.into()), Verdict::Asked(_))
+    }
+
+    /// What every call of this gets, whatever its arguments; `None` where it depends on them.
+    #[must_use]
+    pub fn certain(&self, server: &ServerName, item: &Item, _client: Option<&ClientName>) -> Option<Effect> {
+        Some(match self.verdict(server, item) {
+            Verdict::Allowed { .. } => Effect::Allow,
+            Verdict::Asked(_) => Effect::Ask,
+            _ => Effect::Deny,
+        })
     }
 
     /// Whether anything that begins so may be permitted to be read: what a resource's template with this beginning is

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lockhouse_policies::{Diagnostic, Policy, printable};
+use lockhouse_policies::{Diagnostic, printable};
 use lockhouse_protocol::ServerName;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::config::{self, ConfigError, Files, Settings};
 
 /// Which policy, and how to tell what is wrong with it.
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     /// A policy that is not in force [default: the one that is]
     file: Option<PathBuf>,
     /// How faults are told

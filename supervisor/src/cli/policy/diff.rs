@@ -12,7 +12,7 @@ use crate::config::{self, Files};
 
 /// Two policies.
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     /// A policy
     old: PathBuf,
     /// The policy to compare it with [default: the one in force]
@@ -64,8 +64,7 @@ fn row(change: &Change) -> Vec<String> {
 
 fn to_json(change: &Change) -> Value {
     let said = |said: &Option<Said>| {
-        said.as_ref()
-            .map(|said| json!({"what": said.what, "file": said.place.path, "line": said.place.line}))
+        said.as_ref().map(|said| json!({"what": said.what, "file": said.place.path, "line": said.place.line}))
     };
     json!({
         "table": change.table, "what": change.subject, "before": said(&change.old), "after": said(&change.new),

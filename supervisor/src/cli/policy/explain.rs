@@ -13,7 +13,7 @@ use crate::config::{self, Files};
 
 /// The call. Nothing is called, and no server is started.
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     /// SERVER.TOOL; with --resource or --prompt: SERVER
     #[arg(value_name = "SERVER.TOOL")]
     name: String,

@@ -1,12 +1,11 @@
 //! `lockhouse policy init`
 
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::process::ExitCode;
 
 use lockhouse_policies::{Effect, Policy, ServerOffer, ToolOffer, render_template};
 use lockhouse_protocol::ServerName;
 
+use super::written;
 use crate::catalog::Tool;
 use crate::cli::unavailable::unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain_config, start_with};
@@ -45,7 +44,7 @@ pub(super) async fn init(files: &Files, force: bool) -> ExitCode {
         );
         return ExitCode::from(UNAVAILABLE);
     }
-    if let Err(error) = write(&path, &render_template(&offers), force) {
+    if let Err(error) = written::write(&path, &render_template(&offers), force) {
         eprintln!("lockhouse: cannot write {}: {error}", path.display());
         return ExitCode::from(UNAVAILABLE);
     }
@@ -72,18 +71,4 @@ fn offers(tools: Vec<(&ServerName, Tool, Effect)>) -> Vec<ServerOffer> {
         }
     }
     offers
-}
-
-fn write(path: &std::path::Path, text: &str, force: bool) -> std::io::Result<()> {
-    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        std::fs::create_dir_all(directory)?;
-    }
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).mode(0o600);
-    if force {
-        options.create(true).truncate(true)
-    } else {
-        options.create_new(true)
-    };
-    options.open(path)?.write_all(text.as_bytes())
 }
