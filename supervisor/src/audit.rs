@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime};
 
-use lockhouse_policies::{ClientName, Item, PermittedCall, Place};
+use lockhouse_policies::{ClientName, Effect, Item, PermittedCall, Place};
 use lockhouse_protocol::{CallId, ExecutionId, ServerName};
 use tokio::sync::Notify;
 
@@ -88,6 +88,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) server: &'a ServerName,
     /// A tool, or what else was asked for.
     pub(crate) item: &'a Item,
+    /// The line of the program that asks for it, as the worker says.
+    pub(crate) line: Option<u32>,
 }
 
 /// A program that is about to run.
@@ -173,7 +175,10 @@ impl Audit {
         approval: Option<&str>,
     ) -> Result<(), AuditError> {
         let canonical = arguments::canonical(call.arguments());
-        let body = self.about("call", subject).json("arguments", &arguments::shape(call.arguments()));
+        let body = self
+            .about("call", subject)
+            .number_if("line", subject.line)
+            .json("arguments", &arguments::shape(call.arguments()));
         let body = body.text("arguments_hash", &hex(&self.secrets.hash(&canonical)));
         let mut body = body.number("arguments_bytes", canonical.len());
         if self.settings.values {
@@ -195,15 +200,18 @@ impl Audit {
         self.append(&self.about("approval", subject).text("digest", digest).text("outcome", outcome))
     }
 
-    /// A refused call, and the line that refuses it where there is one.
+    /// A call that is not made: the policy denies it, or a person was asked and it was not approved. With the line of the
+    /// policy that refuses it, where there is one.
     pub(crate) fn denial(
         &self,
         subject: Subject<'_>,
+        decision: Effect,
         reason: &str,
         rule: Option<&Place>,
     ) -> Result<(), AuditError> {
         let rule = rule.map(Place::to_string);
-        let body = self.about("denial", subject).text("decision", "deny");
+        let body = self.about("denial", subject).number_if("line", subject.line);
+        let body = body.text("decision", decision.as_str());
         let body = body.text("reason", &self.redaction().without_secrets(reason));
         self.append(&body.text_if("rule", rule.as_deref()))
     }
@@ -250,7 +258,7 @@ impl Audit {
     }
 
     fn about(&self, event: &'static str, subject: Subject<'_>) -> Body {
-        let Subject { execution, call: _, id, client, server, item } = subject;
+        let Subject { execution, call: _, id, client, server, item, line: _ } = subject;
         let mut buffer = uuid::Uuid::encode_buffer();
         let body = Body::new(event).text("execution", &execution.to_string());
         let body = body.text("call", id.hyphenated().encode_lower(&mut buffer));

@@ -186,7 +186,8 @@ impl Batches {
     fn record(&self, call: &Candidate, outcome: &str, through: Option<Means>) -> Result<(), Refusal> {
         let (server, item) = (call.pending.server(), call.pending.item());
         let (client, id) = (self.of.caller.client.as_ref(), call.id);
-        let subject = Subject { execution: self.of.id(), call: call.call, id, client, server, item };
+        let subject =
+            Subject { execution: self.of.id(), call: call.call, id, client, server, item, line: call.line };
         let outcome = match through {
             Some(means) => format!("{outcome} through {}", means.as_str()),
             None => outcome.to_owned(),
