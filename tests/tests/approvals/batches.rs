@@ -86,8 +86,8 @@ second = await asyncio.gather(safe(fixture.add(a=3, b=4)), safe(fixture.add(a=5,
     let text = first["text"].as_str().unwrap();
     for words in [
         "Running code wants to make 3 calls:",
-        "    |   1  fixture.add                  line 7  {\"a\":1,\"b\":2}",
-        "(+151 characters)",
+        "    |   1  fixture.add                   line 7  {\"a\":1,\"b\":2}",
+        "(+152 characters)",
         "WARNING: not all of the arguments are shown",
         "fixture.delete_everything: it may destroy or overwrite things",
         "Lines of the code:\n    |     7  first = await asyncio.gather(",

@@ -26,9 +26,9 @@ const OURS: [&str; 16] = [
 ];
 
 fn is_hidden(c: char) -> bool {
-    c.is_control() && c != '\n'
-        || ('\u{200b}'..='\u{202e}').contains(&c)
-        || ('\u{e0000}'..='\u{e01ef}').contains(&c)
+    let is_unseen =
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{e0000}'..='\u{e01ef}');
+    is_unseen || c.is_control() && c != '\n'
 }
 
 #[tokio::test]
