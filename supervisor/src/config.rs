@@ -29,6 +29,7 @@ use std::time::Duration;
 use lockhouse_policies::{Diagnostics, Policy, Source};
 use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
+use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
 use crate::gate::ApprovalSettings;
 use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
@@ -131,7 +132,7 @@ pub(crate) struct Settings {
     pub(crate) code_bytes_max: usize,
     /// Bytes of value, stdout and stderr, each, that an AI client is shown.
     pub(crate) shown_bytes: usize,
-    pub(crate) audit_directory: PathBuf,
+    pub(crate) audit: AuditSettings,
     pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
     pub(crate) places: Places,
     pub(crate) approvals: ApprovalSettings,
@@ -169,17 +170,13 @@ impl Settings {
         let (servers, mut unused) = gathering.into_servers();
         let (servers, refused) = requirements.apply(servers);
         unused.extend(refused.iter().map(Unused::from));
-        let audit_directory = match &document.audit.directory {
-            Some(directory) => directory.clone(),
-            None => locate::state_directory().ok_or(ConfigError::NoStateDirectory)?.join("audit"),
-        };
         Ok(Self {
             limits: limits(&document.limits),
             approvals: approvals(&document),
             own_policy: own_policy(files),
             code_bytes_max: document.limits.code_kib as usize * 1024,
             shown_bytes: document.limits.shown_bytes as usize,
-            audit_directory,
+            audit: audit_settings(&document.audit)?,
             servers,
             places: Places {
                 cache: locate::cache_directory(),
@@ -245,6 +242,33 @@ impl Settings {
             recycle_age: Duration::from_secs(pool.recycle_seconds.into()),
         }
     }
+}
+
+/// Where the audit log is, of the configuration alone: servers files may be as they like.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the file.
+pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, ConfigError> {
+    match locate::file(files.config.as_deref(), "config.toml") {
+        Some(path) => {
+            audit_settings(&document::Document::parse(&read(&path)?, &Surroundings::of_process())?.audit)
+        }
+        None => audit_settings(&document::Audit::default()),
+    }
+}
+
+fn audit_settings(document: &document::Audit) -> Result<AuditSettings, ConfigError> {
+    let state = locate::state_directory();
+    let below_state = || state.as_ref().map(|state| state.join("audit"));
+    let directory = document.directory.clone().or_else(below_state).ok_or(ConfigError::NoStateDirectory)?;
+    Ok(AuditSettings {
+        keys: state.unwrap_or_else(|| directory.clone()),
+        directory,
+        values: document.values,
+        redact: document.redact.clone(),
+        code: document.code,
+        keep_days: document.keep_days,
+    })
 }
 
 /// Reads the policy; without one, everything is denied, with a hint.

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::{Call, ClientName, Decision, Denial, Item, OnChange, PermittedCall, Policy};
+use lockhouse_policies::{Call, ClientName, Decision, Denial, Item, OnChange, PermittedCall, Place, Policy};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
 use serde_json::{Map, Value};
 
@@ -200,7 +200,7 @@ impl Gate {
         given: Given,
         changes: &mut bool,
     ) -> Reply {
-        let Asked { server, item } = asked;
+        let Asked { server, item, .. } = asked;
         let failed = |failure| about(failure, server, item);
         let connection = self.connection(from, server).map_err(failed)?;
         if matches!(item, Item::List(_)) && !self.policy.permits_item(server, item, from.client()) {
@@ -210,24 +210,23 @@ impl Gate {
         self.refuse_hopeless(from, subject, connection).map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
         let (line, timeout) = (given.line, given.timeout);
-        let (arguments, may_change, known) = match item {
+        let mut known = None;
+        let (arguments, may_change) = match item {
             Item::Tool(tool) => {
-                let known = offer.catalogue.tool(tool);
+                known = offer.catalogue.tool(tool);
                 let definition =
                     known.ok_or_else(|| failed(self.unknown_tool(from, server, tool, &offer.catalogue)))?;
                 self.refuse_changed(from, subject, definition).map_err(failed)?;
                 let arguments = arguments::named(definition, &given.arguments).map_err(failed)?;
-                (arguments, !definition.read_only, Some(definition))
+                (arguments, !definition.read_only)
             }
-            Item::Prompt(prompt) => {
-                (arguments::of_prompt(prompt, &given.arguments).map_err(failed)?, false, None)
-            }
-            Item::Resource(_) | Item::List(_) => (Map::new(), false, None),
+            Item::Prompt(prompt) => (arguments::of_prompt(prompt, &given.arguments).map_err(failed)?, false),
+            Item::Resource(_) | Item::List(_) => (Map::new(), false),
         };
         connection.offers(&offer, item).map_err(failed)?;
         let mut wanted =
             Call::new(server, item.clone()).with_arguments(arguments).by(from.caller.client.clone());
-        wanted.definition = known.map(|definition| definition.fingerprint.clone());
+        wanted.definition = known.map(|tool| tool.fingerprint.clone());
         let (permitted, approval) =
             self.permitted_call(from, subject, wanted, line, known).await.map_err(failed)?;
         let limits = self.policy.limits(&permitted, from.client());
@@ -285,9 +284,9 @@ impl Gate {
             Decision::Allow(permitted) => Ok((permitted, None)),
             Decision::Deny(denial) => Err(self.refused(subject, &denial)),
             Decision::Ask(pending) => {
-                let asked = from.approvals.ask(subject.call, pending, line, tool).await;
+                let asked = from.approvals.ask((subject.call, subject.id), pending, line, tool).await;
                 asked.map(|(permitted, approval)| (permitted, Some(approval))).inspect_err(|declined| {
-                    self.note_denial(subject, &declined.message);
+                    self.note_denial(subject, &declined.message, None);
                 })
             }
         }
@@ -295,12 +294,12 @@ impl Gate {
 
     /// A denial, with its record.
     fn refused(&self, subject: Subject<'_>, denial: &Denial) -> Failure {
-        self.note_denial(subject, &denial.to_string());
+        self.note_denial(subject, &denial.to_string(), denial.place.as_ref());
         denied(denial)
     }
 
-    fn note_denial(&self, subject: Subject<'_>, reason: &str) {
-        if let Err(error) = self.audit.denial(subject, reason) {
+    fn note_denial(&self, subject: Subject<'_>, reason: &str, rule: Option<&Place>) {
+        if let Err(error) = self.audit.denial(subject, reason, rule) {
             tracing::error!("{error}");
         }
     }
@@ -317,7 +316,7 @@ impl Gate {
             tool.name,
             self.policy.on_change(server, from.client()).as_str(),
         );
-        self.note_denial(subject, &reason);
+        self.note_denial(subject, &reason, None);
         Err(failure(FailureCode::Denied, reason))
     }
 

@@ -10,7 +10,7 @@ use lockhouse_protocol::{ExecutionId, ServerName};
 use tokio_util::sync::CancellationToken;
 
 use crate::ai_client::{AiClient, Line, OpenQuestions};
-use crate::audit::{Audit, AuditError};
+use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Language, Refusal, Sandbox};
 use crate::gate::{Approvers, Gate, Requester};
@@ -64,13 +64,14 @@ impl Supervisor {
         policy: Policy,
         languages: &[Language],
     ) -> Result<Self, StartError> {
-        let audit = Audit::open(&settings.audit_directory)?;
+        let audit = Audit::open(settings.audit.clone())?;
         for refusal in &settings.refused {
             tracing::warn!("{refusal}");
         }
         let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
+        audit.keep_out(upstreams.secrets());
         let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
-        let gate = Gate::new(policy, Arc::new(audit), upstreams, reply_bytes_max);
+        let gate = Gate::new(policy, audit.clone(), upstreams, reply_bytes_max);
         // Before the first zygote: what is started from here on is started in our part of the hierarchy.
         let groups = ControlGroups::take();
         let pool = |language: Language| {
@@ -216,13 +217,27 @@ impl Supervisor {
         // To its end, whatever is in force by then.
         let gate = self.gate();
         let (code, approvers) = (request.code.as_str().into(), self.approvers.clone());
-        let from = Requester::new(caller, gate.servers(servers.as_deref()), code, approvers, gate.audit());
+        let audit = gate.audit();
+        let from = Requester::new(caller, gate.servers(servers.as_deref()), code, approvers, audit.clone());
+        let program = Program { language: request.language, code: &request.code, servers: &from.servers };
+        note(audit.execution(execution, from.caller.client.as_ref(), program));
         let ended = execution::run(lease, execution, request.code, from, &gate, &limits, cancelled).await;
-        Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox)
+        let (wall, cpu) = (ended.wall, ended.cpu);
+        let answer = Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox);
+        let (status, calls) = (answer.status.as_str(), answer.calls.len());
+        note(audit.end(execution, End { status, wall, cpu, calls }));
+        answer
     }
 
     async fn lease(&self, language: Language) -> Result<Lease, String> {
         let pool = self.pool(language)?;
         pool.lease().await.map_err(|error: PoolError| format!("no {} worker: {error}", language.as_str()))
+    }
+}
+
+/// Code without a record may run, and each of its calls finds out by itself whether it has one.
+fn note(written: Result<(), AuditError>) {
+    if let Err(error) = written {
+        tracing::error!("{error}");
     }
 }

@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 
 use super::dialects::{self, Listed};
 use super::references::Surroundings;
+use crate::audit::REDACTED;
 use crate::gate::Through;
 use crate::upstream::ServerLimits;
 
@@ -116,10 +117,24 @@ pub(super) struct JavaScript {
 }
 
 /// `[audit]`
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Audit {
     pub(super) directory: Option<PathBuf>,
+    /// Whether the values of arguments are kept.
+    pub(super) values: bool,
+    /// Names of arguments whose values are never kept.
+    pub(super) redact: Vec<String>,
+    /// Whether programs are kept.
+    pub(super) code: bool,
+    pub(super) keep_days: u32,
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        let redact = REDACTED.map(str::to_owned).to_vec();
+        Self { directory: None, values: false, redact, code: true, keep_days: 30 }
+    }
 }
 
 /// `[approvals]`: calls that the policy leaves to a person.
@@ -204,6 +219,7 @@ impl Document {
             ((1..=1_000_000).contains(&pool.recycle_after), "recycle_after", "1 to 1000000"),
             ((1..=86_400).contains(&pool.recycle_seconds), "recycle_seconds", "1 to 86400"),
             ((0..=8_760).contains(&self.catalogue.lifetime_hours), "lifetime_hours", "0 to 8760"),
+            ((1..=3_650).contains(&self.audit.keep_days), "keep_days", "1 to 3650"),
             ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
         ];
         checks.into_iter().filter(|(fits, ..)| !fits).map(|(_, key, range)| (key, range))

@@ -22,6 +22,7 @@ use lockhouse_policies::{PendingCall, PermittedCall};
 use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
 
 pub(crate) use approvers::{ApprovalSettings, Approvers, Through};
 pub(crate) use desk::{Ask, Decision, Desk, FromPerson, FromSupervisor, PersonsAnswer, Seat, Watcher};
@@ -102,7 +103,7 @@ impl Approvals {
     /// clock stands still meanwhile.
     pub(super) async fn ask(
         &self,
-        call: CallId,
+        (call, id): (CallId, Uuid),
         pending: PendingCall,
         line: Option<u32>,
         tool: Option<&Tool>,
@@ -111,7 +112,7 @@ impl Approvals {
         let refused =
             |refusal: Refusal| failure(FailureCode::ApprovalDeclined, refusal.in_words(&server, &item));
         let claims = tool.map(Tool::claims).unwrap_or_default();
-        let candidate = Candidate::new(self.of.id(), call, pending, line, claims);
+        let candidate = Candidate::new((self.of.id(), call, id), pending, line, claims);
         let granted = self.of.grants().find(&candidate.pending);
         if let Some(how) = granted {
             return candidate.approved().map(|permitted| (permitted, how)).map_err(refused);

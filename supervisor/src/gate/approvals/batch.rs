@@ -8,6 +8,7 @@ use lockhouse_policies::{CallDigest, PendingCall, PermittedCall};
 use lockhouse_protocol::{CallId, ExecutionId};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
 
 use super::desk::{Ask, Means};
 use super::outcome::{Outcome, PROMPTS_MAX, Refusal};
@@ -35,20 +36,21 @@ pub(super) struct Candidate {
     /// Of this call on this occasion.
     pub(super) digest: CallDigest,
     call: CallId,
+    /// As the log names it.
+    id: Uuid,
     occasion: String,
 }
 
 impl Candidate {
     pub(super) fn new(
-        execution: ExecutionId,
-        call: CallId,
+        (execution, call, id): (ExecutionId, CallId, Uuid),
         pending: PendingCall,
         line: Option<u32>,
         claims: Claims,
     ) -> Self {
         let occasion = format!("{execution}/{}", call.0);
         let digest = pending.digest(&occasion);
-        Self { pending, line, claims, digest, call, occasion }
+        Self { pending, line, claims, digest, call, id, occasion }
     }
 
     /// The call as it was shown, or one that was approved before it was asked about.
@@ -182,9 +184,9 @@ impl Batches {
     }
 
     fn record(&self, call: &Candidate, outcome: &str, through: Option<Means>) -> Result<(), Refusal> {
-        let (execution, call_id) = (self.of.id(), call.call);
         let (server, item) = (call.pending.server(), call.pending.item());
-        let subject = Subject { execution, call: call_id, server, item };
+        let (client, id) = (self.of.caller.client.as_ref(), call.id);
+        let subject = Subject { execution: self.of.id(), call: call.call, id, client, server, item };
         let outcome = match through {
             Some(means) => format!("{outcome} through {}", means.as_str()),
             None => outcome.to_owned(),
