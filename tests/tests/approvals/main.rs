@@ -1,6 +1,7 @@
 //! Calls that the policy leaves to a person: who is asked, what they see, and what their answer counts for.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
 
+mod always;
 mod batches;
 mod client;
 mod hostile;
