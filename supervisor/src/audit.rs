@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime};
 
-use lockhouse_policies::{ClientName, Item, PermittedCall, Place};
+use lockhouse_policies::{ClientName, Effect, Item, PermittedCall, Place};
 use lockhouse_protocol::{CallId, ExecutionId, ServerName};
 use tokio::sync::Notify;
 
@@ -201,15 +201,17 @@ impl Audit {
         self.append(&body.text("outcome", outcome))
     }
 
-    /// A refused call, and the line that refuses it where there is one.
+    /// A call that is not made: the policy denies it, or a person was asked and it was not approved. With the line of the
+    /// policy that refuses it, where there is one.
     pub(crate) fn denial(
         &self,
         subject: Subject<'_>,
+        decision: Effect,
         reason: &str,
         rule: Option<&Place>,
     ) -> Result<(), AuditError> {
         let rule = rule.map(Place::to_string);
-        let body = self.about("denial", subject).text("decision", "deny");
+        let body = self.about("denial", subject).text("decision", decision.as_str());
         let body = body.text("reason", &self.redaction().without_secrets(reason));
         self.append(&body.text_if("rule", rule.as_deref()))
     }
@@ -262,10 +264,7 @@ impl Audit {
         let body = body.text("call", id.hyphenated().encode_lower(&mut buffer));
         let body = body.text_if("client", client.map(ClientName::as_str)).text("server", server.as_str());
         let body = body.text(item.kind(), &self.redaction().without_secrets(item.as_str()));
-        match line {
-            Some(line) => body.number("line", line),
-            None => body,
-        }
+        body.number_if("line", line)
     }
 
     fn append(&self, body: &Body) -> Result<(), AuditError> {

@@ -38,8 +38,8 @@ pub(crate) enum Event {
     },
     /// A person was asked.
     Approval { about: About, digest: String, through: Option<String>, outcome: String },
-    /// A call was refused.
-    Denial { about: About, reason: String, rule: Option<String> },
+    /// A call was refused: by the policy, or by the person to whom it left the call.
+    Denial { about: About, decision: String, reason: String, rule: Option<String> },
     /// A call is over.
     Outcome { about: About, outcome: String, ms: f64, result_bytes: u64 },
     /// A server asked the person something.
@@ -157,7 +157,12 @@ impl Members {
                 through: self.through,
                 outcome: text(self.outcome),
             },
-            "denial" => Event::Denial { about: self.about(), reason: text(self.reason), rule: self.rule },
+            "denial" => Event::Denial {
+                about: self.about(),
+                decision: text(self.decision),
+                reason: text(self.reason),
+                rule: self.rule,
+            },
             "outcome" => Event::Outcome {
                 about: self.about(),
                 outcome: text(self.outcome),

@@ -17,7 +17,7 @@ pub(crate) struct Asked {
     pub(crate) server: ServerName,
     pub(crate) item: Item,
     /// Of the program, as the worker says.
-    line: Option<u32>,
+    pub(crate) line: Option<u32>,
 }
 
 impl Asked {
