@@ -77,7 +77,11 @@ pub(super) fn walk<R: BufRead>(
     };
     while let Some(line) = walk.lines.next()? {
         if !line.is_whole {
-            walk.note(&line, None, "the last line is cut off: its process ended while it was written");
+            walk.note(
+                &line,
+                None,
+                "the last line is cut off: its process ended while it was written, or writes it now",
+            );
             break;
         }
         let (number, hash) = (line.number, line.hash);
