@@ -71,6 +71,18 @@ impl Call {
         Self { arguments, ..self }
     }
 
+    /// With the SHA-256 of the tool's definition, in hexadecimal.
+    #[must_use]
+    pub fn defined(self, definition: impl Into<String>) -> Self {
+        Self { definition: Some(definition.into()), ..self }
+    }
+
+    /// With where its paths lead to.
+    #[must_use]
+    pub fn with_links(self, links: Links) -> Self {
+        Self { links, ..self }
+    }
+
     /// On behalf of this AI client.
     #[must_use]
     pub fn by(self, client: Option<ClientName>) -> Self {

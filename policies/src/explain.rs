@@ -1,37 +1,71 @@
-//! Why a tool is allowed or denied, at the length a person wants when they ask.
+//! Why a call is decided as it is, at the length a person wants when they ask.
 
-use lockhouse_protocol::{ServerName, ToolName};
+use std::fmt;
 
+use lockhouse_protocol::ServerName;
+
+use crate::call::Call;
+use crate::effect::Effect;
 use crate::item::Item;
 use crate::policy::Policy;
-use crate::printable::{clipped, printable};
+use crate::source::Place;
 
-/// The longest part of a source line that is quoted, in characters.
-const QUOTE_CHARS_MAX: usize = 160;
+/// A decision with everything that was considered for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The server of the call.
+    pub server: ServerName,
+    /// What is asked of it.
+    pub item: Item,
+    /// The decision, as [`Policy::decide`] makes it.
+    pub effect: Effect,
+    /// What decides.
+    pub deciding: Considered,
+    /// What else speaks of the call, in the order of its precedence.
+    pub others: Vec<Considered>,
+    /// Of a denial: what a person could do about it.
+    pub hint: Option<String>,
+}
 
-/// The decision about a tool, the list and line it rests on with that line quoted, and for a denial what to do. Ends
-/// with a newline.
+/// A line that speaks of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Considered {
+    /// What it does with calls that it fits.
+    pub effect: Effect,
+    /// What it is: `"list_*" in allow`.
+    pub what: String,
+    /// Why it decides, or why it does not.
+    pub why: String,
+    /// Where it stands. What a policy does not have stands nowhere.
+    pub place: Option<Place>,
+    /// The text of that line, fit to be shown.
+    pub quoted: Option<String>,
+}
+
+/// What decides about a call, and what else was considered.
 #[must_use]
-pub fn explain(policy: &Policy, server: &ServerName, tool: &ToolName) -> String {
-    let item = Item::from(tool);
-    match policy.judge(server, &item) {
-        Ok((line, pattern)) => {
-            let pattern = pattern.map(ToString::to_string).unwrap_or_default();
-            let found = format!("it matches \"{pattern}\" in allow");
-            format!("{server}.{tool} is allowed: {found}{}", at(policy, Some(line)))
-        }
-        Err(denial) => {
-            let found = denial.reason.describe(server, &item);
-            let at = at(policy, denial.place.map(|place| place.line));
-            format!("{server}.{tool} is denied: {found}{at}hint: {}\n", denial.hint)
-        }
+pub fn explain(_policy: &Policy, call: &Call) -> Explanation {
+    let deciding = Considered {
+        effect: Effect::Deny,
+        what: String::new(),
+        why: String::new(),
+        place: None,
+        quoted: None,
+    };
+    Explanation {
+        server: call.server.clone(),
+        item: call.item.clone(),
+        effect: Effect::Deny,
+        deciding,
+        others: Vec::new(),
+        hint: None,
     }
 }
 
-/// The place, and the line that stands there.
-fn at(policy: &Policy, line: Option<usize>) -> String {
-    let Some(line) = line else { return "\n".to_owned() };
-    let text = policy.line_text(line).unwrap_or_default().replace('\t', "    ");
-    let text = printable(&clipped(&text, QUOTE_CHARS_MAX));
-    format!(", at {}\n\n{line:>5} | {text}\n\n", policy.place(line))
+/// The decision, the line that decides with its text, what else was considered, and for a denial what to do. Ends with a
+/// newline.
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}.{} is {}", self.server, self.item, self.effect.outcome())
+    }
 }

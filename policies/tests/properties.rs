@@ -40,7 +40,7 @@ proptest! {
         let denied = deny.iter().any(|pattern| means(pattern, &name));
         let listed = allow.iter().any(|pattern| means(pattern, &name));
         let name = tool(name);
-        prop_assert_eq!(policy.permits(&server(), &name), listed && !denied);
+        prop_assert_eq!(policy.permits(&server(), &name, None), listed && !denied);
         prop_assert_eq!(matches!(policy.decide(Call::new(&server(), &name)), Decision::Allow(_)), listed && !denied);
     }
 
@@ -108,8 +108,8 @@ proptest! {
             for tool in &server.tools {
                 let mut same = offers.iter().filter(|other| other.name == server.name).flat_map(|other| &other.tools)
                     .filter(|other| other.name == tool.name);
-                prop_assert_eq!(policy.permits(&server.name, &tool.name), same.all(|other| other.read_only));
-                prop_assert!(with_others.permits(&server.name, &tool.name));
+                prop_assert_eq!(policy.permits(&server.name, &tool.name, None), same.all(|other| other.read_only));
+                prop_assert!(with_others.permits(&server.name, &tool.name, None));
             }
         }
     }
@@ -153,5 +153,5 @@ fn more_than_fits_is_left_out_and_counted() {
     let tools = (0..PATTERNS_MAX + 5).map(short).collect();
     let long = render_template(&[ServerOffer { name: server(), tools }]);
     assert!(long.ends_with("# 5 more tools of s did not fit into a policy.\n"));
-    assert!(parsed(long).permits(&server(), &tool("1")));
+    assert!(parsed(long).permits(&server(), &tool("1"), None));
 }

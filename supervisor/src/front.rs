@@ -108,7 +108,7 @@ impl ServerHandler for Front {
                     Err(message) => invalid(&message).into(),
                 });
             }
-            "search_tools" => self.search_tools(&arguments).await,
+            "search_tools" => self.search_tools(&arguments, client(&context).as_ref()).await,
             other => {
                 let other = beginning(other);
                 let told = format!("unknown tool {other:?}: there are run_code and search_tools");
@@ -123,7 +123,7 @@ impl Front {
     fn start(&self, arguments: &JsonObject, context: &RequestContext<RoleServer>) -> Result<Run, String> {
         let request = code_request(arguments)?;
         let abilities = ask::abilities(context.client_capabilities());
-        let client = context.client_info().map(|info| ClientName::of(&info.name));
+        let client = client(context);
         Ok(Run::start(self.supervisor.clone(), request, client, abilities, self.closing.child_token()))
     }
 
@@ -177,7 +177,7 @@ impl Front {
         }
     }
 
-    async fn search_tools(&self, arguments: &JsonObject) -> CallToolResult {
+    async fn search_tools(&self, arguments: &JsonObject, client: Option<&ClientName>) -> CallToolResult {
         let query = match arguments.get("query") {
             None => "",
             Some(Value::String(query)) => query,
@@ -190,7 +190,7 @@ impl Front {
         };
         let gate = self.supervisor.gate();
         let servers = gate.servers(None);
-        let tools = gate.search(&servers, query, SEARCH_LIMIT, full).await;
+        let tools = gate.search(&servers, client, query, SEARCH_LIMIT, full).await;
         let limit = self.supervisor.settings().shown_bytes;
         let mut result = shown::first_of("tools", tools, limit);
         let unavailable = gate.unavailable(&servers);
@@ -199,6 +199,11 @@ impl Front {
         }
         CallToolResult::structured(result)
     }
+}
+
+/// What the client calls itself.
+fn client(context: &RequestContext<RoleServer>) -> Option<ClientName> {
+    context.client_info().map(|info| ClientName::of(&info.name))
 }
 
 /// Whether the client is of the era in which a server asks by its answer.

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::{Call, Decision, Denial, Item, OnChange, PermittedCall, Policy};
+use lockhouse_policies::{Call, ClientName, Decision, Denial, Item, OnChange, PermittedCall, Policy};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
 use serde_json::{Map, Value};
 
@@ -42,8 +42,8 @@ pub(crate) struct Gate {
     limiter: Limiter,
     /// Bytes that a reply may have.
     reply_bytes_max: usize,
-    /// Answers to `ListTools`, which depend on a server's tools and the policy alone: made once for each.
-    briefs: Mutex<HashMap<ServerName, Briefs>>,
+    /// Answers to `ListTools`, which depend on a server's tools, the client and the policy alone: made once for each.
+    briefs: Mutex<HashMap<(ServerName, Option<ClientName>), Briefs>>,
 }
 
 /// An answer, and what it was made of.
@@ -67,6 +67,11 @@ impl Requester {
     pub(crate) fn new(caller: Caller, servers: Vec<ServerName>, code: Arc<str>) -> Self {
         let (usage, approvals) = (Arc::default(), Arc::new(Approvals::new(code)));
         Self { caller, servers: Arc::new(servers), usage, approvals }
+    }
+
+    /// The AI client, by its own word.
+    fn client(&self) -> Option<&ClientName> {
+        self.caller.client.as_ref()
     }
 }
 
@@ -115,7 +120,7 @@ impl Gate {
             Request::ListTools { server } => self.list_tools(from, &server).await,
             Request::Describe { server, tool } => self.describe(from, &server, &tool).await,
             Request::Search { query, limit } => {
-                let found = self.search(&from.servers, &query, limit as usize, false).await;
+                let found = self.search(&from.servers, from.client(), &query, limit as usize, false).await;
                 Ok(Value::Array(found).to_string().into_bytes())
             }
             _ => self.list_servers(from),
@@ -183,29 +188,33 @@ impl Gate {
         let Asked { server, item } = asked;
         let failed = |failure| about(failure, server, item);
         let connection = self.connection(from, server).map_err(failed)?;
-        if matches!(item, Item::List(_)) && !self.policy.permits_item(server, item) {
+        if matches!(item, Item::List(_)) && !self.policy.permits_item(server, item, from.client()) {
             return Ok(listed::nothing());
         }
         let subject = asked.subject(from, call);
-        self.refuse_hopeless(subject, connection).map_err(failed)?;
+        self.refuse_hopeless(from, subject, connection).map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
         let (line, timeout) = (given.line, given.timeout);
-        let (arguments, may_change) = match item {
+        let (arguments, may_change, known_as) = match item {
             Item::Tool(tool) => {
                 let known = offer.catalogue.tool(tool);
                 let definition =
-                    known.ok_or_else(|| failed(self.unknown_tool(server, tool, &offer.catalogue)))?;
-                self.refuse_changed(subject, definition).map_err(failed)?;
+                    known.ok_or_else(|| failed(self.unknown_tool(from, server, tool, &offer.catalogue)))?;
+                self.refuse_changed(from, subject, definition).map_err(failed)?;
                 let arguments = arguments::named(definition, &given.arguments).map_err(failed)?;
-                (arguments, !definition.read_only)
+                (arguments, !definition.read_only, Some(definition.fingerprint.clone()))
             }
-            Item::Prompt(prompt) => (arguments::of_prompt(prompt, &given.arguments).map_err(failed)?, false),
-            Item::Resource(_) | Item::List(_) => (Map::new(), false),
+            Item::Prompt(prompt) => {
+                (arguments::of_prompt(prompt, &given.arguments).map_err(failed)?, false, None)
+            }
+            Item::Resource(_) | Item::List(_) => (Map::new(), false, None),
         };
         connection.offers(&offer, item).map_err(failed)?;
-        let wanted = Call::new(server, item.clone()).with_arguments(arguments).by(from.caller.client.clone());
+        let mut wanted =
+            Call::new(server, item.clone()).with_arguments(arguments).by(from.caller.client.clone());
+        wanted.definition = known_as;
         let (permitted, approval) = self.permitted_call(from, subject, wanted, line).await.map_err(failed)?;
-        let limits = self.policy.limits(&permitted, from.caller.client.as_ref());
+        let limits = self.policy.limits(&permitted, from.client());
         let admitted = self.limiter.admit(&from.usage, &permitted, &limits).map_err(failed)?;
         let turn = connection.slot().await.map_err(failed)?;
         self.audit.call(subject, &permitted, approval.map(Approval::as_str)).map_err(|error| {
@@ -217,22 +226,31 @@ impl Gate {
         let reply = connection.call(&offer, turn, permitted, timeout, &from.caller).await?;
         self.limiter.received(&from.usage, &limits, reply.len()).map_err(failed)?;
         match item {
-            Item::List(listing) => listed::permitted(&self.policy, server, *listing, &reply).map_err(failed),
+            Item::List(listing) => {
+                let list = listed::permitted(&self.policy, from.client(), server, *listing, &reply);
+                list.map_err(failed)
+            }
             _ => Ok(reply),
         }
     }
 
     /// What no arguments could make permitted is refused before anything else is told of it.
-    fn refuse_hopeless(&self, subject: Subject<'_>, connection: &Connection) -> Result<(), Failure> {
-        if matches!(subject.item, Item::List(_)) || self.policy.permits_item(subject.server, subject.item) {
+    fn refuse_hopeless(
+        &self,
+        from: &Requester,
+        subject: Subject<'_>,
+        connection: &Connection,
+    ) -> Result<(), Failure> {
+        let Subject { server, item, .. } = subject;
+        if matches!(item, Item::List(_)) || self.policy.permits_item(server, item, from.client()) {
             return Ok(());
         }
-        if let Item::Tool(tool) = subject.item
-            && let Some(slip) = self.misnamed(subject.server, tool, connection)
+        if let Item::Tool(tool) = item
+            && let Some(slip) = self.misnamed(from, server, tool, connection)
         {
             return Err(slip);
         }
-        match self.policy.decide(Call::new(subject.server, subject.item.clone())) {
+        match self.policy.decide(Call::new(server, item.clone()).by(from.caller.client.clone())) {
             Decision::Deny(denial) => Err(self.refused(subject, &denial)),
             Decision::Allow(_) | Decision::Ask(_) => Ok(()),
         }
@@ -271,24 +289,24 @@ impl Gate {
     }
 
     /// A tool that is not what a person permitted waits for a person, where the policy says so.
-    fn refuse_changed(&self, subject: Subject<'_>, tool: &Tool) -> Result<(), Failure> {
-        if !self.withholds(subject.server, tool) {
+    fn refuse_changed(&self, from: &Requester, subject: Subject<'_>, tool: &Tool) -> Result<(), Failure> {
+        let server = subject.server;
+        if !self.withholds(server, tool, from.client()) {
             return Ok(());
         }
-        let server = subject.server;
         let reason = format!(
             "the definition of {server}/{} has changed since it was permitted, and the policy says on_change = \"{}\"; \
              a person looks at it with `lockhouse server diff {server}` and accepts it with `lockhouse server accept {server}`",
             tool.name,
-            self.policy.on_change(server).as_str(),
+            self.policy.on_change(server, from.client()).as_str(),
         );
         self.note_denial(subject, &reason);
         Err(failure(FailureCode::Denied, reason))
     }
 
     /// Whether a permitted tool may not be used, because it changed.
-    fn withholds(&self, server: &ServerName, tool: &Tool) -> bool {
-        tool.changed && self.policy.on_change(server) != OnChange::Warn
+    fn withholds(&self, server: &ServerName, tool: &Tool, client: Option<&ClientName>) -> bool {
+        tool.changed && self.policy.on_change(server, client) != OnChange::Warn
     }
 
     fn connection(&self, from: &Requester, server: &ServerName) -> Result<&Connection, Failure> {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::ExitCode;
 
-use lockhouse_policies::{Policy, ServerOffer, ToolOffer, explain, render_template};
+use lockhouse_policies::{Call, Policy, ServerOffer, ToolOffer, explain, render_template};
 use lockhouse_protocol::ServerName;
 
 use super::tools::parse_name;
@@ -63,7 +63,7 @@ pub(super) async fn policy(files: &Files, command: Command) -> ExitCode {
         },
         Command::Explain { name } => match (parse_name(&name), config::load_policy(files)) {
             (Ok((server, tool)), Ok(policy)) => {
-                print!("{}", explain(&policy, &server, &tool));
+                print!("{}", explain(&policy, &Call::new(&server, &tool)));
                 ExitCode::SUCCESS
             }
             (Err(status), _) => status,

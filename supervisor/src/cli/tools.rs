@@ -57,7 +57,7 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
     let status = match command {
         Command::List { json } => list(&supervisor, json),
         Command::Search { query, json } => {
-            let found = gate.search(&servers, &query.join(" "), 50, false).await;
+            let found = gate.search(&servers, None, &query.join(" "), 50, false).await;
             if found.is_empty() && !servers.is_empty() {
                 eprintln!("lockhouse: no permitted tool matches; `lockhouse tools list` shows all tools");
             }

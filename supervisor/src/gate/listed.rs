@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use lockhouse_policies::{Item, Listing, Policy};
+use lockhouse_policies::{ClientName, Item, Listing, Policy};
 use lockhouse_protocol::{CallId, Failure, FailureCode, PromptName, Reply, ResourceUri, ServerName};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -38,15 +38,23 @@ pub(super) fn nothing() -> Vec<u8> {
 }
 
 /// The permitted part of a listing.
-pub(super) fn permitted(policy: &Policy, server: &ServerName, listing: Listing, json: &[u8]) -> Reply {
+pub(super) fn permitted(
+    policy: &Policy,
+    client: Option<&ClientName>,
+    server: &ServerName,
+    listing: Listing,
+    json: &[u8],
+) -> Reply {
     let unreadable =
         |_| failure(FailureCode::ToolFailed, format!("server {server} sent no list that MCP knows"));
     let mut listed: Listed<'_> = serde_json::from_slice(json).map_err(unreadable)?;
-    listed.items.retain(|entry| item(listing, entry).is_some_and(|item| policy.permits_item(server, &item)));
+    let permits = |item: Item| policy.permits_item(server, &item, client);
+    listed.items.retain(|entry| item(listing, entry).is_some_and(permits));
     listed.templates.retain(|entry| {
         let template = serde_json::from_str::<Entry>(entry.get()).ok().and_then(|entry| entry.uri_template);
         // What the braces stand for is not known.
-        template.is_some_and(|uri| policy.permits_some_of(server, uri.split('{').next().unwrap_or_default()))
+        let beginning = |uri: &str| uri.split('{').next().unwrap_or_default().to_owned();
+        template.is_some_and(|uri| policy.permits_some_of(server, &beginning(&uri), client))
     });
     serde_json::to_vec(&listed).map_err(unreadable)
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use lockhouse_policies::{Call, Decision};
+use lockhouse_policies::{Call, ClientName, Decision};
 use lockhouse_protocol::{Failure, FailureCode, Reply, ServerName, ToolName};
 use serde_json::{Value, json};
 
@@ -15,6 +15,8 @@ use crate::upstream::{Connection, State};
 const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
 /// Tools that one search gives at most.
 const FOUND_MAX: usize = 50;
+/// Answers to `ListTools` that are kept.
+const BRIEFS_MAX: usize = 256;
 
 impl Gate {
     /// Every tool of every connected server, and whether the policy permits it. For people, never for code.
@@ -22,7 +24,7 @@ impl Gate {
         let mut tools = Vec::new();
         for (server, connection) in self.upstreams.iter() {
             let Some(catalogue) = connection.known() else { continue };
-            let row = |tool: &Tool| (server, tool.clone(), self.policy.permits(server, &tool.name));
+            let row = |tool: &Tool| (server, tool.clone(), self.policy.permits(server, &tool.name, None));
             tools.extend(catalogue.tools.iter().map(row));
         }
         tools
@@ -47,12 +49,16 @@ impl Gate {
             let connection = self.upstreams.get(name);
             let (state, tools, error) = match connection.map(Connection::state) {
                 Some(State::Connected(offer)) => {
-                    ("connected", self.permitted(name, &offer.catalogue).count(), None)
+                    ("connected", self.permitted(name, &offer.catalogue, from.client()).count(), None)
                 }
                 Some(State::Failed(reason)) => ("failed", 0, Some(reason)),
                 Some(State::Idle) => {
                     let known = connection.and_then(Connection::known);
-                    ("idle", known.map_or(0, |known| self.permitted(name, &known).count()), None)
+                    (
+                        "idle",
+                        known.map_or(0, |known| self.permitted(name, &known, from.client()).count()),
+                        None,
+                    )
                 }
                 _ => ("connecting", 0, None),
             };
@@ -67,13 +73,18 @@ impl Gate {
 
     pub(super) async fn list_tools(&self, from: &Requester, server: &ServerName) -> Reply {
         let catalogue = self.connection(from, server)?.catalogue().await?;
+        let of = (server.clone(), from.caller.client.clone());
         let mut known = self.briefs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(briefs) = known.get(server).filter(|briefs| Arc::ptr_eq(&briefs.of, &catalogue)) {
+        if let Some(briefs) = known.get(&of).filter(|briefs| Arc::ptr_eq(&briefs.of, &catalogue)) {
             return Ok(briefs.json.to_vec());
         }
-        let json = self.permitted(server, &catalogue).map(Tool::brief).collect::<Value>().to_string();
-        let json: Arc<[u8]> = json.into_bytes().into();
-        known.insert(server.clone(), Briefs { of: catalogue.clone(), json: json.clone() });
+        let json = self.permitted(server, &catalogue, from.client()).map(Tool::brief).collect::<Value>();
+        let json: Arc<[u8]> = json.to_string().into_bytes().into();
+        // Clients choose their names.
+        if known.len() >= BRIEFS_MAX {
+            known.clear();
+        }
+        known.insert(of, Briefs { of: catalogue.clone(), json: json.clone() });
         Ok(json.to_vec())
     }
 
@@ -81,12 +92,16 @@ impl Gate {
         let named = |failure| about(failure, server, &tool.into());
         let connection = self.connection(from, server).map_err(named)?;
         // The same words as for a call; but none was asked for, so there is no record.
-        if let Decision::Deny(denial) = self.policy.decide(Call::new(server, tool)) {
-            return Err(named(self.misnamed(server, tool, connection).unwrap_or_else(|| denied(&denial))));
+        let asked = Call::new(server, tool).by(from.caller.client.clone());
+        if !self.policy.permits(server, tool, from.client())
+            && let Decision::Deny(denial) = self.policy.decide(asked)
+        {
+            let slip = self.misnamed(from, server, tool, connection);
+            return Err(named(slip.unwrap_or_else(|| denied(&denial))));
         }
         let catalogue = connection.catalogue().await?;
         let definition =
-            catalogue.tool(tool).ok_or_else(|| named(self.unknown_tool(server, tool, &catalogue)))?;
+            catalogue.tool(tool).ok_or_else(|| named(self.unknown_tool(from, server, tool, &catalogue)))?;
         Ok(definition.full(server.as_str()).to_string().into_bytes())
     }
 
@@ -94,6 +109,7 @@ impl Gate {
     pub(crate) async fn search(
         &self,
         servers: &[ServerName],
+        client: Option<&ClientName>,
         query: &str,
         limit: usize,
         full: bool,
@@ -107,7 +123,7 @@ impl Gate {
         let tools: Vec<(&str, &Tool)> = catalogues
             .iter()
             .flat_map(|(name, catalogue)| {
-                self.permitted(name, catalogue).map(move |tool| (name.as_str(), tool))
+                self.permitted(name, catalogue, client).map(move |tool| (name.as_str(), tool))
             })
             .collect();
         let ranked = catalog::rank(query, &tools).await.into_iter().take(limit.clamp(1, FOUND_MAX));
@@ -119,20 +135,23 @@ impl Gate {
         &'a self,
         server: &'a ServerName,
         catalogue: &'a Catalogue,
+        client: Option<&'a ClientName>,
     ) -> impl Iterator<Item = &'a Tool> {
-        let usable =
-            move |tool: &&Tool| self.policy.permits(server, &tool.name) && !self.withholds(server, tool);
+        let usable = move |tool: &&Tool| {
+            self.policy.permits(server, &tool.name, client) && !self.withholds(server, tool, client)
+        };
         catalogue.tools.iter().filter(usable)
     }
 
     pub(super) fn unknown_tool(
         &self,
+        from: &Requester,
         server: &ServerName,
         tool: &ToolName,
         catalogue: &Catalogue,
     ) -> Failure {
         let permitted: Vec<&str> =
-            self.permitted(server, catalogue).map(|other| other.name.as_str()).collect();
+            self.permitted(server, catalogue, from.client()).map(|other| other.name.as_str()).collect();
         let meant = match arguments::nearest(tool.as_str(), permitted.iter().copied()) {
             Some(name) => format!("did you mean {name}?"),
             None => format!("permitted are: {}", permitted[..permitted.len().min(30)].join(", ")),
@@ -143,11 +162,12 @@ impl Gate {
     /// A name that the server does not have is a slip, and no matter for whoever writes the policy.
     pub(super) fn misnamed(
         &self,
+        from: &Requester,
         server: &ServerName,
         tool: &ToolName,
         connection: &Connection,
     ) -> Option<Failure> {
         let catalogue = connection.known()?;
-        catalogue.tool(tool).is_none().then(|| self.unknown_tool(server, tool, &catalogue))
+        catalogue.tool(tool).is_none().then(|| self.unknown_tool(from, server, tool, &catalogue))
     }
 }

