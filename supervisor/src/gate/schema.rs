@@ -38,7 +38,7 @@ const SMALL_BYTES: usize = 16 * 1024;
 const BRIEFLY: Budget = Budget { looks: 10_000, time: Duration::from_millis(5) };
 const AT_LENGTH: Budget = Budget { looks: 5_000_000, time: Duration::from_secs(1) };
 /// Words are made from errors, which cost memory where mere answers do not.
-const FOR_WORDS: Budget = Budget { looks: 20_000, time: Duration::from_millis(50) };
+const FOR_WORDS: Budget = Budget { looks: 5_000, time: Duration::from_millis(10) };
 /// When nobody waits any longer: one look at a long text cannot be interrupted.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -169,7 +169,7 @@ async fn at_length(
 }
 
 /// Nothing, when it takes longer than anyone waits. The turn is over when the work is.
-async fn on_another_thread<T: Send + 'static>(
+pub(super) async fn on_another_thread<T: Send + 'static>(
     turn: &Turn,
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,

@@ -13,7 +13,7 @@ use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::unavailable::why_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config, start_with};
 use crate::config::{self, Files, Settings};
-use crate::gate::{Gate, Requester};
+use crate::gate::{Gate, Requester, Scope};
 use crate::upstream::{Caller, Connection, Ending, Reach};
 use steps::Steps;
 
@@ -134,7 +134,7 @@ async fn connected(connection: &Connection, begun: Instant, advice: &str, steps:
 async fn called(gate: &Gate, name: &ServerName, call: Request, steps: &mut Steps) {
     let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
     let caller = Caller { execution, client: None, ai_client: None };
-    let from = Requester::new(caller, vec![name.clone()], "".into());
+    let from = Requester::new(caller, Scope::all(vec![name.clone()]), "".into());
     let begun = Instant::now();
     let (reply, _) = gate.answer(&from, CallId(1), call).await;
     let shown = |json: Vec<u8>| String::from_utf8_lossy(&json).chars().take(SHOWN_CHARS_MAX).collect();

@@ -12,7 +12,8 @@ fn told(schema: &Value, arguments: &Value) -> String {
     let server = ServerName::new("git").expect("a name");
     let bytes = arguments.to_string().len();
     let arguments = arguments.as_object().cloned().expect("an object");
-    let checked = schemas.fitting(&server, &tool(schema), arguments.clone(), bytes, &turn);
+    let tool = tool(schema);
+    let checked = schemas.fitting(&server, &tool, arguments.clone(), bytes, &turn);
     match runtime.block_on(checked) {
         Ok(same) => {
             assert_eq!(same, arguments);

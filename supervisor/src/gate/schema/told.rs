@@ -65,7 +65,7 @@ fn expected(tool: &Tool, error: &ValidationError<'_>) -> String {
     match error.kind() {
         Kind::Type { kind } => format!("must be {}, and is {}", types(kind), shown(value)),
         Kind::Enum { options } => one_of(options.as_array().map_or(&[], Vec::as_slice), value),
-        Kind::Constant { expected_value } => format!("must be {}, and is {}", shown(expected_value), shown(value)),
+        Kind::Constant { expected_value } => format!("must be {}, and is {}", written(expected_value), shown(value)),
         Kind::Required { property } => {
             let property = property.as_str().unwrap_or_default();
             format!("needs {}{}", beginning(property), takes(&properties(tool, error)))
@@ -99,10 +99,10 @@ fn alternatives(context: &[Vec<ValidationError<'static>>]) -> String {
     for first in context.iter().filter_map(|branch| branch.first()) {
         let one = match first.kind() {
             Kind::Type { kind } => types(kind),
-            Kind::Constant { expected_value } => shown(expected_value),
+            Kind::Constant { expected_value } => written(expected_value),
             Kind::Enum { options } => {
                 let options = options.as_array().map_or(&[][..], Vec::as_slice);
-                options.iter().take(ALTERNATIVES_MAX).map(shown).collect::<Vec<_>>().join(" or ")
+                options.iter().take(ALTERNATIVES_MAX).map(written).collect::<Vec<_>>().join(" or ")
             }
             Kind::Required { property } => {
                 format!("an object with {}", beginning(property.as_str().unwrap_or_default()))
@@ -121,7 +121,7 @@ fn alternatives(context: &[Vec<ValidationError<'static>>]) -> String {
 fn one_of(options: &[Value], value: &Value) -> String {
     let names: Vec<String> = options.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     let meant = value.as_str().map(|wanted| meant(wanted, &names)).unwrap_or_default();
-    let list = options.iter().take(100).map(shown).collect::<Vec<_>>().join(", ");
+    let list = options.iter().take(100).map(written).collect::<Vec<_>>().join(", ");
     format!("must be one of {}, and is {}{meant}", clipped(&list, LIST_CHARS_MAX), shown(value))
 }
 
@@ -151,6 +151,12 @@ fn properties(tool: &Tool, error: &ValidationError<'_>) -> Vec<String> {
     properties.map(|members| members.keys().cloned().collect()).unwrap_or_default()
 }
 
+/// A value that the schema has.
+fn written(value: &Value) -> String {
+    beginning(&value.to_string())
+}
+
+/// A value that was given, or what it is.
 fn shown(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),
