@@ -138,6 +138,12 @@ impl Policy {
         matches!(self.verdict(server, item), Verdict::Allowed { .. } | Verdict::Asked(_))
     }
 
+    /// Whether a person is asked before calls of the tool. For listing only.
+    #[must_use]
+    pub fn asks(&self, server: &ServerName, tool: &ToolName, _client: Option<&ClientName>) -> bool {
+        matches!(self.verdict(server, &tool.into()), Verdict::Asked(_))
+    }
+
     /// Whether anything that begins so may be permitted to be read: what a resource's template with this beginning is
     /// listed for.
     #[must_use]

@@ -11,8 +11,8 @@ mod limits;
 mod links;
 mod listed;
 mod lookups;
-mod scope;
 mod schema;
+mod scope;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -24,6 +24,7 @@ use serde_json::Value;
 
 pub(crate) use approvals::{Approval, Approvals};
 pub(crate) use asked::{Asked, CallRecord};
+pub(crate) use lookups::standing;
 
 pub(crate) use arguments::nearest;
 pub(crate) use limits::Usage;
@@ -228,7 +229,8 @@ impl Gate {
                 let named = arguments::named(definition, &given.arguments).map_err(failed)?;
                 let (bytes, turn) = (given.arguments.len(), &from.usage.turn);
                 let fitting = self.schemas.fitting(server, definition, named, bytes, turn).await;
-                wanted = wanted.with_arguments(fitting.map_err(failed)?).defined(definition.fingerprint.clone());
+                wanted =
+                    wanted.with_arguments(fitting.map_err(failed)?).defined(definition.fingerprint.clone());
                 may_change = !definition.read_only;
             }
             Item::Prompt(prompt) => {

@@ -13,7 +13,7 @@ use crate::ai_client::{AiClient, Line};
 use crate::audit::{Audit, AuditError};
 use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Language, Refusal, Sandbox};
-use crate::gate::{Gate, Scope, Requester};
+use crate::gate::{Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Lease, Pool, PoolError, Start};
 use crate::upstream::{Caller, Upstreams};
 use reload::InForce;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::ExitCode;
 
-use lockhouse_policies::{Call, Policy, ServerOffer, ToolOffer, explain, render_template};
+use lockhouse_policies::{Call, Effect, Policy, ServerOffer, ToolOffer, explain, render_template};
 use lockhouse_protocol::ServerName;
 
 use super::tools::parse_name;
@@ -121,7 +121,7 @@ async fn init(files: &Files, force: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn offers(tools: Vec<(&ServerName, Tool, bool)>) -> Vec<ServerOffer> {
+fn offers(tools: Vec<(&ServerName, Tool, Effect)>) -> Vec<ServerOffer> {
     let mut offers: Vec<ServerOffer> = Vec::new();
     for (server, tool, _) in tools {
         let offer = ToolOffer { name: tool.name, read_only: tool.read_only, summary: tool.summary };

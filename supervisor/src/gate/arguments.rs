@@ -30,9 +30,9 @@ pub(super) struct Given {
 impl Given {
     pub(super) fn of(request: Request) -> Self {
         match request {
-            Request::Call { arguments, timeout_ms, .. } => {
+            Request::Call { arguments, timeout_ms, line, .. } => {
                 let timeout = timeout_ms.map(|millis| Duration::from_millis(millis.into()));
-                Self { arguments, timeout, line: None }
+                Self { arguments, timeout, line }
             }
             Request::GetPrompt { arguments, .. } => Self { arguments, ..Self::default() },
             _ => Self::default(),

@@ -158,7 +158,9 @@ impl Used {
             && self.argument_bytes.saturating_add(bytes) > most
         {
             let before = self.argument_bytes;
-            return Err(format!("{most} bytes of arguments, of which {before} are used and this call needs {bytes}"));
+            return Err(format!(
+                "{most} bytes of arguments, of which {before} are used and this call needs {bytes}"
+            ));
         }
         if let Some(most) = limits.result_bytes_per_execution
             && self.result_bytes >= most
@@ -300,7 +302,9 @@ mod tests {
         let (limiter, usage) = (Limiter::default(), Usage::default());
         limiter.received(&usage, &limits, 60).expect("room");
         let refused = limiter.received(&usage, &limits, 41).expect_err("one too many");
-        assert!(refused.code == FailureCode::ResultTooLarge && refused.message.starts_with("the call was made"));
+        assert!(
+            refused.code == FailureCode::ResultTooLarge && refused.message.starts_with("the call was made")
+        );
         limiter.received(&usage, &limits, 40).expect("what fits");
         let next = limiter.admit(&usage, &call(&json!({})), &limits).expect_err("nothing is left");
         assert!(next.code == FailureCode::RateLimited, "{next:?}");
@@ -309,7 +313,8 @@ mod tests {
     #[test]
     fn the_shortest_timeout_counts() {
         let timeout = |seconds| Limits { timeout: Some(Duration::from_secs(seconds)), ..Limits::default() };
-        let limits = [of("tool s/t", timeout(9)), of("server s", timeout(3)), of("client c", Limits::default())];
+        let limits =
+            [of("tool s/t", timeout(9)), of("server s", timeout(3)), of("client c", Limits::default())];
         let admitted = Limiter::default().admit(&Usage::default(), &call(&json!({})), &limits).expect("room");
         assert_eq!(admitted.timeout, Some(Duration::from_secs(3)));
     }

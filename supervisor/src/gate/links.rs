@@ -44,7 +44,9 @@ fn without_links(path: &Path) -> Option<String> {
                 return whole.into_os_string().into_string().ok();
             }
             // A link to what does not exist yet: who writes there writes at its target.
-            Err(error) if error.kind() == ErrorKind::NotFound && std::fs::symlink_metadata(existing).is_ok() => {
+            Err(error)
+                if error.kind() == ErrorKind::NotFound && std::fs::symlink_metadata(existing).is_ok() =>
+            {
                 return None;
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}

@@ -3,12 +3,12 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use lockhouse_policies::{Call, ClientName, Decision, Item};
+use lockhouse_policies::{Call, ClientName, Decision, Effect, Item, Policy};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, ServerName, ToolName};
 use serde_json::{Value, json};
 
 use super::decision::{denied, withholds};
-use super::{Asked, Briefs, Gate, Scope, Requester, about, arguments, cut, failure};
+use super::{Asked, Briefs, Gate, Requester, Scope, about, arguments, cut, failure};
 use crate::catalog::{self, Catalogue, Tool};
 use crate::upstream::{Connection, State};
 
@@ -19,14 +19,24 @@ const FOUND_MAX: usize = 50;
 /// Answers to `ListTools` that are kept.
 const BRIEFS_MAX: usize = 256;
 
+/// What the policy says of a tool for people who look at it: the mildest of what its calls can get, but that a person is
+/// asked counts.
+pub(crate) fn standing(policy: &Policy, server: &ServerName, tool: &ToolName) -> Effect {
+    match (policy.permits(server, tool, None), policy.asks(server, tool, None)) {
+        (true, true) => Effect::Ask,
+        (true, false) => Effect::Allow,
+        (false, _) => Effect::Deny,
+    }
+}
+
 impl Gate {
-    /// Every tool of every connected server, and whether the policy permits it. For people, never for code.
-    pub(crate) fn every_tool(&self) -> Vec<(&ServerName, Tool, bool)> {
+    /// Every tool of every connected server, and what the policy says of it. For people, never for code.
+    pub(crate) fn every_tool(&self) -> Vec<(&ServerName, Tool, Effect)> {
         let policy = self.policy.now();
         let mut tools = Vec::new();
         for (server, connection) in self.upstreams.iter() {
             let Some(catalogue) = connection.known() else { continue };
-            let row = |tool: &Tool| (server, tool.clone(), policy.permits(server, &tool.name, None));
+            let row = |tool: &Tool| (server, tool.clone(), standing(&policy, server, &tool.name));
             tools.extend(catalogue.tools.iter().map(row));
         }
         tools
@@ -50,9 +60,11 @@ impl Gate {
         let row = |name: &ServerName| {
             let connection = self.upstreams.get(name);
             let (state, tools, error) = match connection.map(Connection::state) {
-                Some(State::Connected(offer)) => {
-                    ("connected", self.permitted(name, &offer.catalogue, from.client(), &from.scope).count(), None)
-                }
+                Some(State::Connected(offer)) => (
+                    "connected",
+                    self.permitted(name, &offer.catalogue, from.client(), &from.scope).count(),
+                    None,
+                ),
                 Some(State::Failed(reason)) => ("failed", 0, Some(reason)),
                 Some(State::Idle) => {
                     let known = connection.and_then(Connection::known);
@@ -88,8 +100,9 @@ impl Gate {
         if let Some(briefs) = known.get(&of).filter(same).filter(|_| of_all) {
             return Ok(briefs.json.to_vec());
         }
+        let brief = |tool: &Tool| tool.brief(policy.asks(server, &tool.name, from.client()));
         let permitted = self.permitted(server, &catalogue, from.client(), &from.scope);
-        let json: Arc<[u8]> = permitted.map(Tool::brief).collect::<Value>().to_string().into_bytes().into();
+        let json: Arc<[u8]> = permitted.map(brief).collect::<Value>().to_string().into_bytes().into();
         if !of_all {
             return Ok(json.to_vec());
         }
@@ -130,7 +143,8 @@ impl Gate {
         let catalogue = connection.catalogue().await?;
         let definition =
             catalogue.tool(tool).ok_or_else(|| named(self.unknown_tool(from, server, tool, &catalogue)))?;
-        Ok(definition.full(server.as_str()).to_string().into_bytes())
+        let asks = policy.asks(server, tool, from.client());
+        Ok(definition.full(server.as_str(), asks).to_string().into_bytes())
     }
 
     /// A look at a denied tool is a denial too: who wants to know what is tried sees it. Once for each tool and execution.
@@ -156,14 +170,19 @@ impl Gate {
             Some((name, catalogue.await.ok()?.ok()?))
         }));
         let catalogues: Vec<_> = catalogues.await.into_iter().flatten().collect();
-        let tools: Vec<(&str, &Tool)> = catalogues
+        let tools: Vec<(&ServerName, &Tool)> = catalogues
             .iter()
             .flat_map(|(name, catalogue)| {
-                self.permitted(name, catalogue, client, scope).map(move |tool| (name.as_str(), tool))
+                self.permitted(name, catalogue, client, scope).map(move |tool| (*name, tool))
             })
             .collect();
-        let ranked = catalog::rank(query, &tools).await.into_iter().take(limit.clamp(1, FOUND_MAX));
-        let show = |(server, tool): (&str, &Tool)| if full { tool.full(server) } else { tool.found(server) };
+        let named: Vec<(&str, &Tool)> = tools.iter().map(|(name, tool)| (name.as_str(), *tool)).collect();
+        let ranked = catalog::rank(query, &named).await.into_iter().take(limit.clamp(1, FOUND_MAX));
+        let policy = self.policy.now();
+        let show = |(server, tool): (&ServerName, &Tool)| {
+            let asks = policy.asks(server, &tool.name, client);
+            if full { tool.full(server.as_str(), asks) } else { tool.found(server.as_str(), asks) }
+        };
         ranked.map(|index| show(tools[index])).collect()
     }
 
@@ -190,8 +209,10 @@ impl Gate {
         tool: &ToolName,
         catalogue: &Catalogue,
     ) -> Failure {
-        let permitted: Vec<&str> =
-            self.permitted(server, catalogue, from.client(), &from.scope).map(|other| other.name.as_str()).collect();
+        let permitted: Vec<&str> = self
+            .permitted(server, catalogue, from.client(), &from.scope)
+            .map(|other| other.name.as_str())
+            .collect();
         let meant = match arguments::nearest(tool.as_str(), permitted.iter().copied()) {
             Some(name) => format!("did you mean {name}?"),
             None => format!("permitted are: {}", permitted[..permitted.len().min(30)].join(", ")),

@@ -126,7 +126,8 @@ fn compile(definition: &str) -> Result<Option<Validator<Metered>>, String> {
     // What a format means is an annotation in the dialect that MCP has by default.
     let built = options.should_validate_formats(false).build(&schema);
     built.map(Some).map_err(|error| {
-        let (place, fault) = (told::beginning(error.instance_path().as_str()), error.masked_with("what stands there"));
+        let (place, fault) =
+            (told::beginning(error.instance_path().as_str()), error.masked_with("what stands there"));
         format!("is not usable at {place:?}: {}", told::beginning(&fault.to_string()))
     })
 }
@@ -138,7 +139,8 @@ fn extent(schema: &Value) -> (usize, usize) {
         Value::Array(elements) => elements.iter().map(extent).collect(),
         _ => Vec::new(),
     };
-    let own = ["$ref", "$dynamicRef", "$recursiveRef"].iter().filter(|name| schema.get(**name).is_some()).count();
+    let own =
+        ["$ref", "$dynamicRef", "$recursiveRef"].iter().filter(|name| schema.get(**name).is_some()).count();
     let below = parts.iter().map(|part| part.1).max().unwrap_or(0);
     (own + parts.iter().map(|part| part.0).sum::<usize>(), below + 1)
 }

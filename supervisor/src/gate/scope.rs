@@ -55,7 +55,8 @@ impl Scope {
         }
         tools.retain(|server, _| !whole.contains(server));
         let servers = known.iter().filter(|name| whole.contains(name) || tools.contains_key(name));
-        let mut written: Vec<String> = names.iter().take(NAMED_MAX).map(|name| format!("{:?}", beginning(name))).collect();
+        let mut written: Vec<String> =
+            names.iter().take(NAMED_MAX).map(|name| format!("{:?}", beginning(name))).collect();
         if names.len() > NAMED_MAX {
             written.push("…".to_owned());
         }
@@ -128,15 +129,21 @@ mod tests {
                 scope.has(&ServerName::new(*server).expect("a name"), &tool)
             };
             let tools = [("git", "log"), ("git", "list_all"), ("files", "read")];
-            let had: Vec<String> =
-                tools.iter().filter(|tool| has(tool)).map(|(server, tool)| format!("{server}.{tool}")).collect();
+            let had: Vec<String> = tools
+                .iter()
+                .filter(|tool| has(tool))
+                .map(|(server, tool)| format!("{server}.{tool}"))
+                .collect();
             assert_eq!(had.join(" "), expected, "{names:?}");
         }
     }
 
     #[test]
     fn a_name_that_means_nothing_is_told() {
-        assert_eq!(scope(&["gti"]).expect_err("unknown"), r#"there is no server "gti"; there are: git, files"#);
+        assert_eq!(
+            scope(&["gti"]).expect_err("unknown"),
+            r#"there is no server "gti"; there are: git, files"#
+        );
         assert!(scope(&["git."]).expect_err("empty").starts_with(r#""" names no tool of server git: "#));
         assert!(scope(&["git.*x"]).expect_err("a star").contains("only at the end"));
     }

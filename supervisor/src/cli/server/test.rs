@@ -73,7 +73,7 @@ fn call(name: &ServerName, arguments: &Arguments) -> Result<Option<Request>, Exi
         return Err(ExitCode::from(USAGE));
     }
     let arguments = arguments.arguments.clone().into_bytes();
-    Ok(Some(Request::Call { server: name.clone(), tool, arguments, timeout_ms: None }))
+    Ok(Some(Request::Call { server: name.clone(), tool, arguments, timeout_ms: None, line: None }))
 }
 
 /// Whether there is anything to connect to.

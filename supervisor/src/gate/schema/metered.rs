@@ -42,8 +42,11 @@ pub(super) struct Meter {
 impl Meter {
     /// Runs `work` until it is done, or has cost more than the budget.
     pub(super) fn within<T>(budget: Budget, work: impl FnOnce(&Self) -> T) -> Result<T, Exhausted> {
-        let meter =
-            Self { left: Cell::new(budget.looks), until: Instant::now() + budget.time, stack: stack_address() };
+        let meter = Self {
+            left: Cell::new(budget.looks),
+            until: Instant::now() + budget.time,
+            stack: stack_address(),
+        };
         // Nothing is used afterwards that was in the making when it ended.
         match catch_unwind(AssertUnwindSafe(|| work(&meter))) {
             Ok(done) => Ok(done),

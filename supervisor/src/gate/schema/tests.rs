@@ -76,8 +76,8 @@ fn a_line_says_what_is_wrong_and_how_it_is_right() {
 
 #[test]
 fn the_line_is_short_whatever_it_is_about() {
-    let long = "é\n\u{202e}".repeat(10_000);
-    let schema = json!({"properties": {"x": {"enum": [long, "b"]}, "y": {"pattern": "a".repeat(5_000)}}});
+    let long = "é\n\u{202e}".repeat(2_000);
+    let schema = json!({"properties": {"x": {"enum": [long, ["b"]]}, "y": {"pattern": "a".repeat(1_000)}}});
     for arguments in [json!({"x": long}), json!({"y": long}), json!({"x": vec![1; 1_000]})] {
         let line = told(&schema, &arguments);
         assert!(line.chars().count() < 1_500 && !line.contains(['\n', '\u{202e}']), "{line}");
@@ -89,13 +89,22 @@ fn the_line_is_short_whatever_it_is_about() {
 fn a_schema_that_cannot_be_used_leaves_the_names() {
     let rows = [
         ("invalid", json!({"properties": {"x": {"type": "sting"}}})),
-        ("of another dialect", json!({"$schema": "https://example.com/mine", "properties": {"x": {"type": "string"}}})),
-        ("with a remote reference", json!({"properties": {"x": {"$ref": "https://example.com/schema.json"}}})),
+        (
+            "of another dialect",
+            json!({"$schema": "https://example.com/mine", "properties": {"x": {"type": "string"}}}),
+        ),
+        (
+            "with a remote reference",
+            json!({"properties": {"x": {"$ref": "https://example.com/schema.json"}}}),
+        ),
         ("with a file's reference", json!({"properties": {"x": {"$ref": "file:///etc/passwd"}}})),
         ("with a reference to nothing", json!({"properties": {"x": {"$ref": "#/$defs/none"}}})),
         ("with a pattern that needs backtracking", json!({"properties": {"x": {"pattern": "^(?!a).*$"}}})),
         ("with a pattern that is too large", json!({"properties": {"x": {"pattern": "(.{1,500}){1,500}"}}})),
-        ("that is too large", json!({"properties": {"x": {"type": "string"}}, "description": "x".repeat(70_000)})),
+        (
+            "that is too large",
+            json!({"properties": {"x": {"type": "string"}}, "description": "x".repeat(70_000)}),
+        ),
         ("that is too deep", chain(2_000)),
         ("none", Value::Null),
     ];
@@ -107,9 +116,7 @@ fn a_schema_that_cannot_be_used_leaves_the_names() {
 #[test]
 fn dialects_differ() {
     // A tuple is `items` in draft-07, and `prefixItems` since 2020-12.
-    let schema = |dialect: &str| {
-        json!({"$schema": dialect, "properties": {"x": {"items": [{"type": "string"}], "prefixItems": [{"type": "null"}]}}})
-    };
+    let schema = |dialect: &str| json!({"$schema": dialect, "properties": {"x": {"items": [{"type": "string"}], "prefixItems": [{"type": "null"}]}}});
     let first = |dialect: &str| told(&schema(dialect), &json!({"x": ["a"]}));
     assert_eq!(first("http://json-schema.org/draft-07/schema#"), "fits");
     let current = json!({"properties": {"x": {"prefixItems": [{"type": "null"}]}}});
@@ -154,7 +161,11 @@ fn hostile_schemas_and_arguments_cost_a_bounded_time() {
         ("oneOf", doubled("oneOf", 12), json!({"x": 3})),
         ("tree", tree, json!({"x": deep})),
         ("enum", choices, many),
-        ("pattern", json!({"properties": {"x": {"pattern": "([a-z]{1,90}[a-y]){1,9}z"}}}), json!({"x": "a".repeat(900_000)})),
+        (
+            "pattern",
+            json!({"properties": {"x": {"pattern": "([a-z]{1,90}[a-y]){1,9}z"}}}),
+            json!({"x": "a".repeat(900_000)}),
+        ),
     ];
     for (which, schema, arguments) in rows {
         let started = std::time::Instant::now();

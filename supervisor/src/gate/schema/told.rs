@@ -65,7 +65,9 @@ fn expected(tool: &Tool, error: &ValidationError<'_>) -> String {
     match error.kind() {
         Kind::Type { kind } => format!("must be {}, and is {}", types(kind), shown(value)),
         Kind::Enum { options } => one_of(options.as_array().map_or(&[], Vec::as_slice), value),
-        Kind::Constant { expected_value } => format!("must be {}, and is {}", written(expected_value), shown(value)),
+        Kind::Constant { expected_value } => {
+            format!("must be {}, and is {}", written(expected_value), shown(value))
+        }
         Kind::Required { property } => {
             let property = property.as_str().unwrap_or_default();
             format!("needs {}{}", beginning(property), takes(&properties(tool, error)))
