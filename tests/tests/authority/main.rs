@@ -3,9 +3,12 @@
 
 mod audit;
 mod denials;
+mod narrowing;
 mod policy_command;
 mod requirements;
+mod revocation;
 mod tools_command;
+mod ways;
 
 /// Permits three tools, and forbids one that the server offers.
 const POLICY: &str = "\
