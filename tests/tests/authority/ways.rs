@@ -32,6 +32,7 @@ async def of(way, tool, arguments):
         if hasattr(answer, '__await__'): await answer
         return 'ok'
     except ToolError as error: return error.code
+    except AttributeError: return 'unknown_tool'
 ways = {
     'call_tool': lambda tool, arguments: call_tool('fixture', tool, arguments),
     'callMCPTool': lambda tool, arguments: callMCPTool('mcp__fixture__' + tool, arguments),
