@@ -38,7 +38,7 @@ pub use limits::{Limits, Rate, ScopedLimits};
 pub use pattern::{InvalidPattern, Pattern, Subject};
 pub use pending::{CallDigest, PendingCall};
 pub use policy::{OnChange, PATTERNS_MAX, Policy, TEXT_BYTES_MAX};
-pub use printable::printable;
+pub use printable::{is_hidden, printable};
 pub use source::{Place, Source};
 pub use suggest::{Use, suggest};
 pub use template::{SUMMARY_CHARS_MAX, ServerOffer, ToolOffer, render_template};

@@ -56,7 +56,26 @@ pub(crate) struct Tool {
     searched: search::Searched,
 }
 
+/// What a server says that a tool does to things; only its own word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Claims {
+    pub(crate) read_only: Option<bool>,
+    pub(crate) destructive: Option<bool>,
+}
+
 impl Tool {
+    /// Read from the definition, since few ever want to know.
+    pub(crate) fn claims(&self) -> Claims {
+        #[derive(Default, serde::Deserialize)]
+        struct Outline {
+            #[serde(default)]
+            annotations: Value,
+        }
+        let Outline { annotations } = serde_json::from_str(&self.definition).unwrap_or_default();
+        let hint = |name: &str| annotations.get(name).and_then(Value::as_bool);
+        Claims { read_only: hint("readOnlyHint"), destructive: hint("destructiveHint") }
+    }
+
     /// Reads one entry of `tools/list`; `None` for one that cannot be called by any name.
     pub(crate) fn from_json(text: &str) -> Option<Self> {
         if text.len() > DEFINITION_BYTES_MAX {

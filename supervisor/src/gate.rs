@@ -22,7 +22,10 @@ use lockhouse_policies::{Call, ClientName, Item, Policy};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
 use serde_json::Value;
 
-pub(crate) use approvals::{Approval, Approvals};
+pub(crate) use approvals::{
+    Approval, ApprovalSettings, Approvals, Approvers, Ask, Decision as PersonsDecision, Desk, FromPerson,
+    FromSupervisor, PersonsAnswer, Seat, Through, Watcher,
+};
 pub(crate) use asked::{Asked, CallRecord};
 pub(crate) use lookups::standing;
 
@@ -75,9 +78,16 @@ pub(crate) struct Requester {
 }
 
 impl Requester {
-    pub(crate) fn new(caller: Caller, scope: Scope, code: Arc<str>) -> Self {
-        let (usage, approvals) = (Arc::default(), Arc::new(Approvals::new(code)));
-        Self { caller, scope: Arc::new(scope), usage, approvals }
+    /// Its calls that need a person are put to these `approvers`.
+    pub(crate) fn new(
+        caller: Caller,
+        scope: Scope,
+        code: Arc<str>,
+        approvers: Arc<Approvers>,
+        audit: Arc<Audit>,
+    ) -> Self {
+        let approvals = Approvals::new(caller.clone(), code, approvers, audit);
+        Self { caller, scope: Arc::new(scope), usage: Arc::default(), approvals: Arc::new(approvals) }
     }
 
     /// The AI client, by its own word.
@@ -189,6 +199,10 @@ impl Gate {
         asked: &Asked,
         took: Duration,
     ) -> CallRecord {
+        // What waits for a person was not made.
+        if from.approvals.is_waiting(call) {
+            return CallRecord::new(asked, FailureCode::ApprovalDeclined.as_str(), false, took, 0);
+        }
         if let Err(error) = self.audit.outcome(asked.subject(from, call), "unknown", took, 0) {
             tracing::error!("{error}");
         }
@@ -208,7 +222,7 @@ impl Gate {
         given: Given,
         changes: &mut bool,
     ) -> Reply {
-        let Asked { server, item } = asked;
+        let Asked { server, item, .. } = asked;
         let failed = |failure| about(failure, server, item);
         let connection = self.connection(from, server).map_err(failed)?;
         if self.lists_nothing(from, server, item) {
@@ -219,10 +233,10 @@ impl Gate {
         let offer = connection.offer().await.map_err(failed)?;
         let (line, timeout) = (given.line, given.timeout);
         let mut wanted = Call::new(server, item.clone()).by(from.caller.client.clone());
-        let mut may_change = false;
+        let (mut known, mut may_change) = (None, false);
         match item {
             Item::Tool(tool) => {
-                let known = offer.catalogue.tool(tool);
+                known = offer.catalogue.tool(tool);
                 let definition =
                     known.ok_or_else(|| failed(self.unknown_tool(from, server, tool, &offer.catalogue)))?;
                 self.refuse_changed(from, subject, definition).map_err(failed)?;
@@ -240,11 +254,12 @@ impl Gate {
             Item::Resource(_) | Item::List(_) => {}
         }
         connection.offers(&offer, item).map_err(failed)?;
-        let (permitted, approval) = self.permitted_call(from, subject, wanted, line).await.map_err(failed)?;
+        let (permitted, approval) =
+            self.permitted_call(from, subject, wanted, line, known).await.map_err(failed)?;
         let limits = self.policy.limits(&permitted.call, from.client());
-        let admitted = self.limiter.admit(&from.usage, &permitted.call, &limits).map_err(|refusal| {
-            self.note_denial(subject, &refusal.message);
-            failed(refusal)
+        let admitted = self.limiter.admit(&from.usage, &permitted.call, &limits).map_err(|refused| {
+            self.note_denial(subject, &refused.failure.message, Some(&refused.place));
+            failed(refused.failure)
         })?;
         let turn = connection.slot().await.map_err(failed)?;
         let permitted = self.still_permitted(from, subject, permitted).await.map_err(failed)?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
-use lockhouse_policies::{Limits, PermittedCall, Rate, ScopedLimits};
+use lockhouse_policies::{Limits, PermittedCall, Place, Rate, ScopedLimits};
 use lockhouse_protocol::{Failure, FailureCode, ServerName, ToolName};
 use serde_json::{Map, Value};
 
@@ -46,6 +46,13 @@ type Counted = (String, NonZeroU32, Duration, NonZeroU32);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Limiter(Arc<Mutex<HashMap<Counted, Arc<DefaultDirectRateLimiter>>>>);
 
+/// A call that is too much, and the limit that says so.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) failure: Failure,
+    pub(super) place: Place,
+}
+
 /// What a call that may go out is bounded by.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Admitted {
@@ -69,7 +76,7 @@ impl Limiter {
         usage: &Usage,
         call: &PermittedCall,
         limits: &[ScopedLimits],
-    ) -> Result<Admitted, Failure> {
+    ) -> Result<Admitted, Box<Refused>> {
         if limits.is_empty() {
             return Ok(Admitted::default());
         }
@@ -90,7 +97,7 @@ impl Limiter {
     }
 
     /// One call of every rate.
-    fn take_turn(&self, limits: &[ScopedLimits]) -> Result<(), Failure> {
+    fn take_turn(&self, limits: &[ScopedLimits]) -> Result<(), Box<Refused>> {
         let mut seen = BTreeSet::new();
         for scoped in limits {
             let Some(rate) = scoped.limits.rate else { continue };
@@ -177,15 +184,15 @@ fn quota(rate: Rate) -> Quota {
     quota.allow_burst(rate.burst)
 }
 
-fn exhausted(scoped: &ScopedLimits, what: &str) -> Failure {
+fn exhausted(scoped: &ScopedLimits, what: &str) -> Box<Refused> {
     let message = format!(
         "the call was not made: one execution may have {what} of {} ({}); another execution begins anew",
         scoped.scope, scoped.place
     );
-    failure(FailureCode::RateLimited, message)
+    Box::new(Refused { failure: failure(FailureCode::RateLimited, message), place: scoped.place.clone() })
 }
 
-fn too_often(scoped: &ScopedLimits, rate: Rate, wait: Duration) -> Failure {
+fn too_often(scoped: &ScopedLimits, rate: Rate, wait: Duration) -> Box<Refused> {
     let at_once = match rate.burst.get() {
         1 => "one at a time".to_owned(),
         burst => format!("at most {burst} at once"),
@@ -199,7 +206,8 @@ fn too_often(scoped: &ScopedLimits, rate: Rate, wait: Duration) -> Failure {
         // Rounded up: who waits for so long is not too early.
         (wait.as_secs_f64() * 100.0).ceil() / 100.0,
     );
-    Failure { retryable: true, ..failure(FailureCode::RateLimited, message) }
+    let failure = Failure { retryable: true, ..failure(FailureCode::RateLimited, message) };
+    Box::new(Refused { failure, place: scoped.place.clone() })
 }
 
 /// What the arguments have as JSON.
@@ -220,7 +228,7 @@ fn json_bytes(arguments: &Map<String, Value>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use lockhouse_policies::{Call, Decision, Place, Policy, Source};
+    use lockhouse_policies::{Call, Decision, Policy, Source};
     use serde_json::json;
 
     use super::*;
@@ -258,7 +266,7 @@ mod tests {
         let (one, other) = (Usage::default(), Usage::default());
         assert_eq!(admitted(&limiter, &one, &limits, 3), 3);
         assert_eq!(admitted(&limiter, &other, &limits, 3), 1);
-        let refused = limiter.admit(&one, &call(&json!({})), &limits).expect_err("no room");
+        let refused = limiter.admit(&one, &call(&json!({})), &limits).expect_err("no room").failure;
         assert!((refused.code == FailureCode::RateLimited) && refused.retryable);
         let expected = "the call was not made: server s may have 10 calls in 3600 s, at most 4 at once (policy.toml:7); \
                         there is room again in ";
@@ -283,14 +291,14 @@ mod tests {
         let (one, other) = (Usage::default(), Usage::default());
         assert_eq!(admitted(&limiter, &one, &limits, 9), 5);
         assert_eq!(admitted(&limiter, &other, &limits, 4), 4);
-        let refused = limiter.admit(&one, &call(&json!({})), &limits).expect_err("five calls");
+        let refused = limiter.admit(&one, &call(&json!({})), &limits).expect_err("five calls").failure;
         assert_eq!(
             refused.message,
             "the call was not made: one execution may have 5 calls of tool s/t (policy.toml:7); another execution begins anew"
         );
         assert!(!refused.retryable);
         let long = limiter.admit(&other, &call(&json!({"a": "0123456789012345678901234567"})), &limits);
-        let told = long.expect_err("36 bytes").message;
+        let told = long.expect_err("36 bytes").failure.message;
         assert!(told.contains("40 bytes of arguments, of which 8 are used and this call needs 36"), "{told}");
         // What is refused is not counted.
         assert_eq!(admitted(&limiter, &other, &limits, 9), 1);
@@ -306,7 +314,7 @@ mod tests {
             refused.code == FailureCode::ResultTooLarge && refused.message.starts_with("the call was made")
         );
         limiter.received(&usage, &limits, 40).expect("what fits");
-        let next = limiter.admit(&usage, &call(&json!({})), &limits).expect_err("nothing is left");
+        let next = limiter.admit(&usage, &call(&json!({})), &limits).expect_err("nothing is left").failure;
         assert!(next.code == FailureCode::RateLimited, "{next:?}");
     }
 

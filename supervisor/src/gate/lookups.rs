@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use lockhouse_policies::{Call, ClientName, Decision, Effect, Item, Policy};
+use lockhouse_policies::{Call, ClientName, Decision, Effect, Item, Place, Policy};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, ServerName, ToolName};
 use serde_json::{Value, json};
 
@@ -125,7 +125,7 @@ impl Gate {
         let named = |failure| about(failure, server, &item);
         let connection = self.connection(from, server).map_err(named)?;
         if let Some(left_out) = self.left_out(from, server, &item) {
-            self.note_look(from, call, server, tool, &left_out.message);
+            self.note_look(from, call, (server, tool), (&left_out.message, None));
             return Err(named(left_out));
         }
         // The same words as for a call.
@@ -137,7 +137,7 @@ impl Gate {
             if let Some(slip) = self.misnamed(from, server, tool, connection) {
                 return Err(named(slip));
             }
-            self.note_look(from, call, server, tool, &denial.to_string());
+            self.note_look(from, call, (server, tool), (&denial.to_string(), denial.place.as_ref()));
             return Err(named(denied(&denial)));
         }
         let catalogue = connection.catalogue().await?;
@@ -148,10 +148,16 @@ impl Gate {
     }
 
     /// A look at a denied tool is a denial too: who wants to know what is tried sees it. Once for each tool and execution.
-    fn note_look(&self, from: &Requester, call: CallId, server: &ServerName, tool: &ToolName, reason: &str) {
+    fn note_look(
+        &self,
+        from: &Requester,
+        call: CallId,
+        (server, tool): (&ServerName, &ToolName),
+        (reason, place): (&str, Option<&Place>),
+    ) {
         if from.usage.looks_first_at(server, tool) {
-            let asked = Asked { server: server.clone(), item: tool.into() };
-            self.note_denial(asked.subject(from, call), reason);
+            let asked = Asked::new(server.clone(), tool.into());
+            self.note_denial(asked.subject(from, call), reason, place);
         }
     }
 
