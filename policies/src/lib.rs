@@ -9,26 +9,34 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod call;
+mod condition;
 mod decision;
+mod denial;
 mod diagnostic;
 mod diff;
 mod document;
 mod effect;
 mod excerpt;
 mod explain;
+mod index;
 mod item;
+mod judge;
+mod layer;
 mod limits;
 mod list;
 mod pattern;
 mod pending;
 mod policy;
 mod printable;
+mod rule;
 mod source;
 mod suggest;
+mod table;
 mod template;
 
 pub use call::{Call, ClientName, Links};
-pub use decision::{Decision, Denial, DenialReason, PermittedCall};
+pub use decision::{Decision, PermittedCall};
+pub use denial::{Denial, DenialReason};
 pub use diagnostic::{DIAGNOSTICS_MAX, Diagnostic, Diagnostics};
 pub use diff::{Change, Said, diff};
 pub use effect::Effect;
@@ -37,8 +45,9 @@ pub use item::{Item, Listing};
 pub use limits::{Limits, Rate, ScopedLimits};
 pub use pattern::{InvalidPattern, Pattern, Subject};
 pub use pending::{CallDigest, PendingCall};
-pub use policy::{OnChange, PATTERNS_MAX, Policy, TEXT_BYTES_MAX};
+pub use policy::{PATHS_MAX, PATTERNS_MAX, Policy, RULES_MAX, TEXT_BYTES_MAX};
 pub use printable::{is_hidden, printable};
 pub use source::{Place, Source};
 pub use suggest::{Use, suggest};
+pub use table::OnChange;
 pub use template::{SUMMARY_CHARS_MAX, ServerOffer, ToolOffer, render_template};

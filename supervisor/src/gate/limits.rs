@@ -193,15 +193,9 @@ fn exhausted(scoped: &ScopedLimits, what: &str) -> Box<Refused> {
 }
 
 fn too_often(scoped: &ScopedLimits, rate: Rate, wait: Duration) -> Box<Refused> {
-    let at_once = match rate.burst.get() {
-        1 => "one at a time".to_owned(),
-        burst => format!("at most {burst} at once"),
-    };
     let message = format!(
-        "the call was not made: {} may have {} calls in {} s, {at_once} ({}); there is room again in {:.2} s",
+        "the call was not made: the rate of {} is {rate} ({}); there is room again in {:.2} s",
         scoped.scope,
-        rate.calls,
-        rate.per.as_secs_f32(),
         scoped.place,
         // Rounded up: who waits for so long is not too early.
         (wait.as_secs_f64() * 100.0).ceil() / 100.0,
@@ -268,8 +262,7 @@ mod tests {
         assert_eq!(admitted(&limiter, &other, &limits, 3), 1);
         let refused = limiter.admit(&one, &call(&json!({})), &limits).expect_err("no room").failure;
         assert!((refused.code == FailureCode::RateLimited) && refused.retryable);
-        let expected = "the call was not made: server s may have 10 calls in 3600 s, at most 4 at once (policy.toml:7); \
-                        there is room again in ";
+        let expected = "the call was not made: the rate of server s is 10/h, 4 at once (policy.toml:7); there is room again in ";
         let wait = refused.message.strip_prefix(expected).expect("the words");
         let seconds: f64 = wait.trim_end_matches(" s").parse().expect("seconds");
         assert!((355.0..=360.0).contains(&seconds), "{seconds}");

@@ -12,17 +12,14 @@ use lockhouse_policies::Links;
 
 use super::schema::{Turn, on_another_thread};
 
-/// Paths of one call that are looked at. What is not, leads nobody knows where.
-const PATHS_MAX: usize = 256;
 /// A file system may be far away, or gone.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Each path without links, as far as that can be known.
-pub(super) async fn resolved(mut paths: Vec<String>, turn: &Turn) -> Links {
+pub(super) async fn resolved(paths: Vec<String>, turn: &Turn) -> Links {
     if paths.is_empty() {
         return Links::new();
     }
-    paths.truncate(PATHS_MAX);
     let look = move || {
         let led = |path: String| Some((path.clone(), without_links(Path::new(&path))?));
         paths.into_iter().filter_map(led).collect()

@@ -1,0 +1,79 @@
+//! Texts with `*` anywhere.
+
+use std::fmt;
+
+/// A text in which each `*` stands for any characters, also none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Glob {
+    first: String,
+    /// What stands between the stars, and after the last one. `None`: there are no stars.
+    rest: Option<(Vec<String>, String)>,
+}
+
+impl Glob {
+    pub(crate) fn new(text: &str) -> Self {
+        let mut parts: Vec<String> = text.split('*').map(str::to_owned).collect();
+        let last = if parts.len() > 1 { parts.pop() } else { None };
+        let first = if parts.is_empty() { String::new() } else { parts.remove(0) };
+        parts.retain(|part| !part.is_empty());
+        Self { first, rest: last.map(|last| (parts, last)) }
+    }
+
+    /// In a time that grows with the text alone: the first place where a part stands is as good as any later one.
+    pub(crate) fn fits(&self, text: &str) -> bool {
+        let Some((parts, last)) = &self.rest else { return text == self.first };
+        let Some(mut between) =
+            text.strip_prefix(self.first.as_str()).and_then(|rest| rest.strip_suffix(last.as_str()))
+        else {
+            return false;
+        };
+        for part in parts {
+            let Some(at) = between.find(part.as_str()) else { return false };
+            between = &between[at + part.len()..];
+        }
+        true
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut whole = self.first.clone();
+        if let Some((parts, last)) = &self.rest {
+            for part in parts.iter().chain([last]) {
+                whole.push('*');
+                whole += part;
+            }
+        }
+        write!(f, "{whole:?}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (glob, fits, fits_not) in [
+            ("rel-*", ["rel-", "rel-1"], ["rel", "a-rel-1"]),
+            ("*-rel", ["-rel", "1-rel"], ["rel", "1-rel-"]),
+            ("a*b*c", ["abc", "a1b2c"], ["ac", "acb"]),
+            ("a*a", ["aa", "aba"], ["a", "ab"]),
+            ("*", ["", "x"], ["\u{0}", "\u{0}"]),
+            ("**a**", ["a", "bab"], ["", "b"]),
+            ("exact", ["exact", "exact"], ["exact1", "Exact"]),
+            ("é*ü", ["éü", "é*ü"], ["é", "ü"]),
+        ] {
+            let parsed = Glob::new(glob);
+            assert!(fits.iter().all(|text| parsed.fits(text)), "{glob}");
+            assert!(glob == "*" || !fits_not.iter().any(|text| parsed.fits(text)), "{glob}");
+        }
+        assert_eq!(Glob::new("a**b*").to_string(), r#""a*b*""#);
+    }
+
+    #[test]
+    fn no_pattern_takes_long() {
+        let glob = Glob::new(&"*a".repeat(500));
+        assert!(!glob.fits(&("a".repeat(499) + &"b".repeat(1_000_000))));
+    }
+}

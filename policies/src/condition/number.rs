@@ -1,0 +1,81 @@
+//! Numbers, compared by their value: 1 and 1.0 are the same.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde_json::Value;
+
+use super::Judged;
+
+/// A number of a policy or of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Number {
+    Integer(i128),
+    /// Finite.
+    Float(f64),
+}
+
+impl Number {
+    pub(crate) fn of(number: &serde_json::Number) -> Option<Self> {
+        let integer = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+        integer.map(Self::Integer).or_else(|| number.as_f64().and_then(Self::float))
+    }
+
+    /// `None` of what is no number that could be compared.
+    pub(crate) fn float(float: f64) -> Option<Self> {
+        float.is_finite().then_some(Self::Float(float))
+    }
+
+    /// Exact: a large integer is not rounded to the float beside it.
+    pub(crate) fn compare(self, other: Self) -> Ordering {
+        match (self, other) {
+            (Self::Integer(one), Self::Integer(other)) => one.cmp(&other),
+            (Self::Float(one), Self::Float(other)) => one.partial_cmp(&other).unwrap_or(Ordering::Equal),
+            (Self::Float(_), Self::Integer(_)) => other.compare(self).reverse(),
+            (Self::Integer(one), Self::Float(other)) => {
+                // Integers here have at most 64 bits, so that a float beyond these is larger than all of them.
+                #[allow(clippy::cast_possible_truncation)]
+                let whole = other.floor() as i128;
+                one.cmp(&whole).then(if other.fract() == 0.0 { Ordering::Equal } else { Ordering::Less })
+            }
+        }
+    }
+}
+
+pub(super) fn judge(min: Option<Number>, max: Option<Number>, value: &Value) -> Judged {
+    let Some(number) = value.as_number().and_then(Number::of) else {
+        return Judged::Unknown("it is not a number");
+    };
+    let above = min.is_none_or(|min| number.compare(min).is_ge());
+    Judged::of(above && max.is_none_or(|max| number.compare(max).is_le()))
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(integer) => integer.fmt(f),
+            Self::Float(float) => float.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_compared_by_value() {
+        let (int, float) = (Number::Integer, Number::Float);
+        for (one, other, expected) in [
+            (int(1), float(1.0), Ordering::Equal),
+            (int(1), float(1.5), Ordering::Less),
+            (int(-1), float(-1.5), Ordering::Greater),
+            (int(9_007_199_254_740_993), float(9_007_199_254_740_992.0), Ordering::Greater),
+            (int(i128::from(u64::MAX)), float(1e300), Ordering::Less),
+            (float(0.0), float(-0.0), Ordering::Equal),
+        ] {
+            assert_eq!(one.compare(other), expected, "{one} {other}");
+            assert_eq!(other.compare(one), expected.reverse(), "{other} {one}");
+        }
+    }
+}

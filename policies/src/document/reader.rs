@@ -1,0 +1,114 @@
+//! What reading a document's parts shares: its errors, its lines, and how much it has had of what is bounded.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeArray, DeString, DeTable, DeValue};
+
+use crate::diagnostic::Findings;
+use crate::policy::PATTERNS_MAX;
+use crate::source::Lines;
+
+pub(super) type Key<'t> = Spanned<DeString<'t>>;
+pub(super) type Value<'t> = Spanned<DeValue<'t>>;
+
+pub(super) struct Reader<'f, 's> {
+    findings: &'f mut Findings<'s>,
+    lines: Lines,
+    patterns: usize,
+    pub(super) rules: usize,
+}
+
+impl<'f, 's> Reader<'f, 's> {
+    pub(super) fn new(findings: &'f mut Findings<'s>, lines: Lines) -> Self {
+        Self { findings, lines, patterns: 0, rules: 0 }
+    }
+
+    pub(super) fn refuse(
+        &mut self,
+        span: Range<usize>,
+        title: impl Into<String>,
+        label: &str,
+        help: impl Into<String>,
+    ) {
+        self.findings.add(span, title, label, help);
+    }
+
+    pub(super) fn unknown_key(&mut self, key: &Key<'_>, of: &str, help: &str) {
+        let title = format!("unknown key `{}`", key.get_ref());
+        self.refuse(key.span(), title, &format!("not a key of {of}"), help);
+    }
+
+    /// The line that a part of the text begins on.
+    pub(super) fn line(&self, span: &Range<usize>) -> usize {
+        self.lines.line_at(span.start)
+    }
+
+    /// Counts one pattern or value, and says whether there is room for it. That there is none is said once, at the first
+    /// that is too many: the document is refused anyway.
+    pub(super) fn has_room(&mut self, span: Range<usize>) -> bool {
+        self.patterns += 1;
+        if self.patterns == PATTERNS_MAX + 1 {
+            let title = format!("the policy has more than {PATTERNS_MAX} patterns");
+            let help = "join names that begin alike into one pattern, such as \"list_*\"";
+            self.refuse(span, title, "this one is too many", help);
+        }
+        self.patterns <= PATTERNS_MAX
+    }
+
+    pub(super) fn table<'v, 't>(
+        &mut self,
+        name: &str,
+        key: &Key<'_>,
+        value: &'v Value<'t>,
+        help: impl Into<String>,
+    ) -> Option<&'v DeTable<'t>> {
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            let title = format!("`{name}` must be a table, not {}", kind_of(value));
+            self.refuse(key.span(), title, "expected a table", help);
+        }
+        table
+    }
+
+    /// A list, or one value that stands for a list of one.
+    pub(super) fn one_or_more<'v, 't>(value: &'v Value<'t>) -> OneOrMore<'v, 't> {
+        match value.get_ref() {
+            DeValue::Array(list) => OneOrMore::More(list),
+            _ => OneOrMore::One(value),
+        }
+    }
+}
+
+pub(super) enum OneOrMore<'v, 't> {
+    One(&'v Value<'t>),
+    More(&'v DeArray<'t>),
+}
+
+impl<'v, 't> OneOrMore<'v, 't> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'v Value<'t>> {
+        let (one, more) = match self {
+            Self::One(value) => (Some(*value), None),
+            Self::More(list) => (None, Some(list.iter())),
+        };
+        one.into_iter().chain(more.into_iter().flatten())
+    }
+}
+
+/// What a value is, with its article.
+pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
+    match value.get_ref() {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// A whole number.
+pub(super) fn integer(value: &Value<'_>) -> Option<i64> {
+    let integer = value.get_ref().as_integer()?;
+    i64::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
