@@ -3,6 +3,8 @@
 
 mod audit;
 mod denials;
+mod layers;
+mod limits;
 mod narrowing;
 mod policy_command;
 mod requirements;

@@ -1,6 +1,6 @@
 //! A policy that changes while a program runs: it can take away from the program, and give to the next one.
 
-use lockhouse_tests::{Lockhouse, Table, ensure, equal, structured, wait_until};
+use lockhouse_tests::{Lockhouse, Table, ensure, equal, fixture_server, structured, wait_until};
 use serde_json::{Value, json};
 
 fn policy(allow: &str) -> String {
@@ -75,27 +75,34 @@ async fn a_new_policy_takes_from_what_runs_and_gives_it_nothing() {
 
 #[tokio::test]
 async fn a_call_that_waits_for_its_turn_is_not_made_once_it_is_revoked() {
-    let lockhouse = Lockhouse::new().policy(&policy(r#""*""#));
-    let fixture = lockhouse_tests::fixture_server();
-    let config = format!("[servers.fixture]\ncommand = {fixture:?}\nparallel_calls = 1\n");
-    let lockhouse = lockhouse.config(&config);
+    let of_both = |allow: &str| format!("{}[servers.other]\nallow = [\"text\"]\n", policy(allow));
+    let fixture = fixture_server();
+    let config = format!(
+        "[servers.fixture]\ncommand = {fixture:?}\nparallel_calls = 1\n[servers.other]\ncommand = {fixture:?}\n"
+    );
+    let lockhouse = Lockhouse::new().policy(&of_both(r#""*""#)).config(&config);
     let session = lockhouse.serve().await;
-    let slow = session.start_code("python", "import mcp_tools\nmcp_tools.fixture.slow(ms=2000)");
-    wait_until("the slow call goes out", async || {
-        lockhouse.audit().iter().any(|record| record["tool"] == "slow").then_some(())
-    })
-    .await;
-    let code = "import mcp_tools\nfrom mcp_tools import ToolError\nprint('now', flush=True)\n\
+    let recorded = async |event: &str, tool: &str| {
+        wait_until(&format!("the {event} of {tool}"), async || {
+            let mut records = lockhouse.audit().into_iter();
+            records.any(|record| record["event"] == event && record["tool"] == tool).then_some(())
+        })
+        .await;
+    };
+    let slow = session.start_code("python", "import mcp_tools\nmcp_tools.fixture.slow(ms=2500)");
+    recorded("call", "slow").await;
+    let code = "import mcp_tools\nfrom mcp_tools import ToolError\nmcp_tools.other.text(text='x')\n\
                 try: r = mcp_tools.fixture.add(a=1, b=2)['sum']\nexcept ToolError as e: r = e.code\nr";
     let waiting = session.start_code("python", code);
-    wait_until("the other one waits", async || {
-        let answer = session.run_code("python", "1").await;
-        (answer["value"] == 1).then_some(())
-    })
-    .await;
-    lockhouse.file("config/lockhouse/policy.toml", policy(r#""slow""#));
+    recorded("outcome", "text").await;
+    // What it asks next is heard before this one's answer.
+    session.run_code("python", "1").await;
+    lockhouse.file("config/lockhouse/policy.toml", of_both(r#""slow""#));
     session.reload().await;
+    assert!(!slow.is_finished(), "the turn came too early");
     assert_eq!(structured(waiting.await.unwrap())["value"], "denied");
-    structured(slow.await.unwrap());
-    assert!(!lockhouse.audit().iter().any(|record| record["event"] == "call" && record["tool"] == "add"));
+    assert_eq!(structured(slow.await.unwrap())["status"], "ok");
+    let made =
+        lockhouse.audit().into_iter().any(|record| record["event"] == "call" && record["tool"] == "add");
+    assert!(!made, "{:?}", lockhouse.audit());
 }
