@@ -57,6 +57,10 @@ fn records(lockhouse: &Lockhouse, event: &str) -> Vec<Value> {
 fn outcomes(lockhouse: &Lockhouse) -> Vec<String> {
     records(lockhouse, "approval")
         .iter()
-        .map(|record| record["outcome"].as_str().unwrap().to_owned())
+        .map(|record| {
+            let outcome = record["outcome"].as_str().unwrap();
+            let through = record["through"].as_str().map(|through| format!(" through {through}"));
+            format!("{outcome}{}", through.unwrap_or_default())
+        })
         .collect()
 }
