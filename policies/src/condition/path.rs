@@ -32,11 +32,16 @@ pub(super) fn check(path: &str) -> Result<(), &'static str> {
         Err("it is no absolute path")
     } else if path.trim() != path || path.chars().any(char::is_control) {
         Err("it has characters that some servers drop")
-    } else if (path.contains("..") || path.contains('%')) && climbs(path) {
+    } else if (path.contains("..") || path.contains('%')) && (climbs(path) || climbs_somewhere(path)) {
         Err("it has `..`")
     } else {
         Ok(())
     }
+}
+
+/// Some servers drop blanks around the parts of a path.
+fn climbs_somewhere(path: &str) -> bool {
+    path.split(['/', '\\']).any(|component| component.trim() == "..")
 }
 
 pub(super) fn judge(roots: &[Root], path: &str, world: World<'_>) -> Judged {
@@ -121,6 +126,7 @@ mod tests {
             ("/srv/docs/%2e%2e/a", "/srv/docs/%2e%2e/a", plain),
             ("/srv/docs/a\n", "/srv/docs/a", plain),
             ("/srv/docs/a ", "/srv/docs/a", plain),
+            ("/srv/docs/ ../a", "/srv/docs/a", plain),
             ("", "", plain),
         ] {
             assert!(unknown(judge(&roots, path, World::Known(&links(&[(path, end), root])))), "{path}");
