@@ -52,6 +52,12 @@ impl PendingCall {
         &self.call.arguments
     }
 
+    /// The call as it was decided about: for deciding about it again, under another policy.
+    #[must_use]
+    pub fn call(&self) -> &Call {
+        &self.call
+    }
+
     /// The line that leaves it to a person.
     #[must_use]
     pub fn rule(&self) -> &Place {

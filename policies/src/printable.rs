@@ -27,8 +27,8 @@ pub(crate) fn clipped(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// Control characters, and those that reorder text, take no room or smuggle bytes along unseen.
-fn is_hidden(c: char) -> bool {
+/// Whether a character cannot be seen: control characters, and those that reorder text, take no room or smuggle bytes along unseen.
+pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

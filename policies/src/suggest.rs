@@ -22,8 +22,8 @@ const HEADER: &str = "\
 version = 1
 ";
 
-/// One call that was made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a call was of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Use {
     /// The upstream server.
     pub server: ServerName,
@@ -35,26 +35,26 @@ pub struct Use {
 
 #[derive(Default)]
 struct Used<'u> {
-    times: usize,
+    times: u64,
     clients: BTreeSet<&'u ClientName>,
 }
 
 /// A list's key, and its entries.
 type Lists<'u> = BTreeMap<&'static str, BTreeMap<&'u str, Used<'u>>>;
 
-/// A policy document that permits exactly the tools, resources and prompts that were used, with any arguments. What does
-/// not fit into the bounds of a policy is left out, and the text says how much that is.
+/// A policy document that permits exactly the tools, resources and prompts that were used, each so often, with any
+/// arguments. What does not fit into the bounds of a policy is left out, and the text says how much that is.
 #[must_use]
-pub fn suggest(uses: &[Use]) -> String {
+pub fn suggest(uses: &BTreeMap<Use, u64>) -> String {
     let mut servers: BTreeMap<&ServerName, Lists<'_>> = BTreeMap::new();
-    for one in uses {
+    for (one, times) in uses {
         let list = servers.entry(&one.server).or_default().entry(one.item.list()).or_default();
         // To be listed, a server needs no more than the list.
         if let Item::List(Listing::Resources | Listing::Prompts) = one.item {
             continue;
         }
         let used = list.entry(one.item.as_str()).or_default();
-        used.times += 1;
+        used.times = used.times.saturating_add(*times);
         used.clients.extend(&one.client);
     }
     let mut text = HEADER.to_owned();

@@ -1,6 +1,8 @@
 //! What people read about policies: explanations, differences, suggestions.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
+
 use lockhouse_policies::{
     Call, ClientName, Decision, Item, Listing, Policy, Source, Use, diff, explain, suggest,
 };
@@ -144,6 +146,10 @@ rate = "1000/h"
     );
 }
 
+fn counted(uses: &[Use]) -> BTreeMap<Use, u64> {
+    uses.iter().zip(1..).map(|(one, times)| (one.clone(), times)).collect()
+}
+
 #[test]
 fn a_suggestion_permits_what_was_used_and_nothing_else() {
     let tool = |name: &str| Item::Tool(ToolName::new(name).unwrap());
@@ -161,7 +167,7 @@ fn a_suggestion_permits_what_was_used_and_nothing_else() {
         used("docs", Item::Prompt(PromptName::new("Räum auf").unwrap()), Some("cursor")),
         used("listed", Item::List(Listing::Resources), None),
     ];
-    let text = suggest(&uses);
+    let text = suggest(&counted(&uses));
     insta::assert_snapshot!(text);
     let suggested = policy("suggested.toml", &text);
     for Use { server, item, client } in &uses {
@@ -171,7 +177,7 @@ fn a_suggestion_permits_what_was_used_and_nothing_else() {
     for (of, name) in [("github", "list_issue"), ("github", "list_issues2"), ("docs", "x"), ("other", "x")] {
         assert!(!suggested.permits_item(&server(of), &tool(name), None), "{of}/{name}");
     }
-    policy("nothing.toml", &suggest(&[]));
+    policy("nothing.toml", &suggest(&BTreeMap::new()));
 }
 
 #[test]
@@ -181,7 +187,7 @@ fn a_suggestion_stays_within_the_bounds_of_a_policy() {
         item: Item::Resource(ResourceUri::new(format!("x:{n:0>200}")).unwrap()),
         client: None,
     };
-    let text = suggest(&(0..12_000).map(one).collect::<Vec<_>>());
+    let text = suggest(&counted(&(0..12_000).map(one).collect::<Vec<_>>()));
     assert!(text.contains("more that were used have no place"));
     policy("suggested.toml", &text);
 }

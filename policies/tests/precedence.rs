@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use lockhouse_policies::{Call, Decision, Effect, Policy, Source, explain};
+use lockhouse_policies::{Call, Decision, Effect, Item, Policy, Source, explain};
 use lockhouse_protocol::{ServerName, ToolName};
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
@@ -116,7 +116,10 @@ fn call(policy: &Policy, tool: &str, arguments: &Map<String, Value>) -> Call {
 
 fn effect(policy: &Policy, tool: &str, arguments: &Map<String, Value>) -> Effect {
     let explained = explain(policy, &call(policy, tool, arguments));
-    let permits = policy.permits(&ServerName::new("s").unwrap(), &ToolName::new(tool).unwrap(), None);
+    let (server, name) = (ServerName::new("s").unwrap(), ToolName::new(tool).unwrap());
+    let permits = policy.permits(&server, &name, None);
+    let asks = policy.asks(&server, &name, None);
+    let certain = policy.certain(&server, &Item::from(&name), None);
     let (effect, place) = match policy.decide(call(policy, tool, arguments)) {
         Decision::Allow(permitted) => (Effect::Allow, Some(permitted.rule().clone())),
         Decision::Ask(pending) => (Effect::Ask, Some(pending.rule().clone())),
@@ -124,6 +127,8 @@ fn effect(policy: &Policy, tool: &str, arguments: &Map<String, Value>) -> Effect
     };
     assert_eq!((explained.effect, &explained.deciding.place), (effect, &place), "{explained}");
     assert!(permits || effect == Effect::Deny, "{explained}");
+    assert!(asks || effect != Effect::Ask, "{explained}");
+    assert!(certain.is_none_or(|certain| certain == effect), "{explained}");
     effect
 }
 

@@ -79,6 +79,9 @@ pub enum Request {
         arguments: Vec<u8>,
         /// How long to wait for its answer, in place of the server's configured time. The supervisor bounds it.
         timeout_ms: Option<u32>,
+        /// The line of the submitted code that makes the call, from 1, where one does. The worker's own word: it is shown
+        /// to people, and nothing rests on it.
+        line: Option<u32>,
     },
     /// The servers, with their state: a JSON array.
     ListServers,

@@ -116,8 +116,15 @@ fn requests() {
                 tool: tool(),
                 arguments: br#"{"a":1}"#.to_vec(),
                 timeout_ms: None,
+                line: Some(7),
             },
-            Request::Call { server: server(), tool: tool(), arguments: vec![], timeout_ms: Some(1_500) },
+            Request::Call {
+                server: server(),
+                tool: tool(),
+                arguments: vec![],
+                timeout_ms: Some(1_500),
+                line: None,
+            },
             Request::ListServers,
             Request::ListTools { server: server() },
             Request::Describe { server: server(), tool: tool() },
@@ -161,6 +168,8 @@ fn failures_and_streams() {
             FailureCode::UpstreamUnavailable,
             FailureCode::ToolFailed,
             FailureCode::ResultTooLarge,
+            FailureCode::ApprovalDeclined,
+            FailureCode::RateLimited,
         ],
     );
     snapshot("streams", &[Stream::Stdout, Stream::Stderr]);

@@ -83,6 +83,7 @@ fn from_worker() -> Vec<Vec<u8>> {
             tool: tool(),
             arguments: br#"{"a":[1,2,3]}"#.to_vec(),
             timeout_ms: Some(5),
+            line: Some(3),
         },
         Request::ListServers,
         Request::ListTools { server: server() },

@@ -11,14 +11,14 @@ use std::time::Duration;
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, ServerName};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use clock::Clock;
+pub(crate) use clock::{Clock, OpenQuestions};
 pub(crate) use question::{Mode, Question};
 
 use crate::audit::Audit;
 
-/// Questions of one execution, whoever asks them.
+/// Questions of upstream servers in one execution, whichever of them asks.
 const QUESTIONS_MAX: u32 = 20;
 /// Messages that wait for the AI client. Progress beyond it is dropped.
 const WAITING_MAX: usize = 16;
@@ -37,12 +37,18 @@ pub(crate) struct Abilities {
 /// What goes to the AI client.
 #[derive(Debug)]
 pub(crate) enum Message {
-    Question {
-        question: Question,
-        answer: oneshot::Sender<Result<Answer, Unasked>>,
-    },
+    Question(Posed),
     /// In words.
     Progress(String),
+}
+
+/// A question on its way to a person.
+#[derive(Debug)]
+pub(crate) struct Posed {
+    pub(crate) question: Question,
+    /// How long they may take.
+    pub(crate) patience: Duration,
+    pub(crate) answer: oneshot::Sender<Result<Answer, Unasked>>,
 }
 
 /// What a person said.
@@ -52,6 +58,10 @@ pub(crate) enum Answer {
     Accept(Option<Value>),
     Decline,
     Cancel,
+    /// None in time.
+    Silence,
+    /// Something came back that MCP knows as no answer.
+    Garbled,
 }
 
 /// Why nobody was asked.
@@ -76,8 +86,7 @@ struct Shared {
     audit: Arc<Audit>,
     patience: Duration,
     asked: AtomicU32,
-    /// Questions without an answer. Clocks stand still while there are any.
-    open: watch::Sender<usize>,
+    open: OpenQuestions,
     messages: mpsc::Sender<Message>,
 }
 
@@ -98,10 +107,16 @@ impl Line {
 }
 
 impl AiClient {
-    /// `patience` is how long a person may take.
-    pub(crate) fn new(line: Line, execution: ExecutionId, audit: Arc<Audit>, patience: Duration) -> Self {
+    /// `patience` is how long a person may take for a server's question.
+    pub(crate) fn new(
+        line: Line,
+        execution: ExecutionId,
+        audit: Arc<Audit>,
+        patience: Duration,
+        open: OpenQuestions,
+    ) -> Self {
         let Line { abilities, messages, .. } = line;
-        let (open, asked) = (watch::Sender::new(0), AtomicU32::new(0));
+        let asked = AtomicU32::new(0);
         Self(Arc::new(Shared { execution, abilities, audit, patience, asked, open, messages }))
     }
 
@@ -112,18 +127,15 @@ impl AiClient {
         }
     }
 
-    /// A clock that stands still while a person is asked on behalf of this execution.
-    pub(crate) fn clock(&self, limit: Duration) -> Clock {
-        Clock::new(limit, Some(self.0.open.subscribe()))
-    }
-
-    /// Asks the person, and waits for the answer. That it was asked is in the audit log, with what became of it.
+    /// A server asks the person, and waits for the answer. That it asked is in the audit log, with what became of it.
     pub(crate) async fn ask(&self, server: &ServerName, question: Question) -> Result<Answer, Unasked> {
         let answer = self.try_ask(question).await;
         let outcome = match &answer {
             Ok(Answer::Accept(_)) => "accept",
             Ok(Answer::Decline) => "decline",
             Ok(Answer::Cancel) => "cancel",
+            Ok(Answer::Silence) => "no answer in time",
+            Ok(Answer::Garbled) => "no answer that MCP knows",
             Err(_) => "not asked",
         };
         if let Err(error) = self.0.audit.question(self.0.execution, server, outcome) {
@@ -139,35 +151,25 @@ impl AiClient {
         if self.0.asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS_MAX {
             return Err(Unasked::TooMany);
         }
+        self.put(question, self.0.patience).await
+    }
+
+    /// Puts a question of our own, or of a server's, to the person. It is neither counted here nor recorded.
+    pub(crate) async fn put(&self, question: Question, patience: Duration) -> Result<Answer, Unasked> {
         let (answer, answered) = oneshot::channel();
-        self.0.messages.try_send(Message::Question { question, answer }).map_err(|_| Unasked::Busy)?;
-        let _open = Open::new(&self.0.open);
-        match tokio::time::timeout(self.0.patience + MARGIN, answered).await {
+        let posed = Message::Question(Posed { question, patience, answer });
+        self.0.messages.try_send(posed).map_err(|_| Unasked::Busy)?;
+        let _open = self.0.open.open();
+        match tokio::time::timeout(patience + MARGIN, answered).await {
             Ok(Ok(answer)) => answer,
             // The front let go of the question.
             Ok(Err(_)) => Err(Unasked::Busy),
-            Err(_) => Ok(Answer::Cancel),
+            Err(_) => Ok(Answer::Silence),
         }
     }
 
     /// Shows progress, if there is room for it.
     pub(crate) fn progress(&self, words: String) {
         let _ = self.0.messages.try_send(Message::Progress(words));
-    }
-}
-
-/// Counts a question as long as it is open.
-struct Open<'a>(&'a watch::Sender<usize>);
-
-impl<'a> Open<'a> {
-    fn new(open: &'a watch::Sender<usize>) -> Self {
-        open.send_modify(|open| *open += 1);
-        Self(open)
-    }
-}
-
-impl Drop for Open<'_> {
-    fn drop(&mut self) {
-        self.0.send_modify(|open| *open -= 1);
     }
 }

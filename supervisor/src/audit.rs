@@ -1,62 +1,170 @@
-//! The audit log: one JSON object a line, written before a call goes out and after it came back.
+//! The audit log: what code ran, what it asked for, what was decided about it, and what came of it.
 //!
-//! A call whose record cannot be written is not made. Arguments and results are not in it, only their sizes: they may
-//! hold what must not be kept.
+//! Each process writes a chain of lines of its own, signed at intervals. A record is written before a call goes out, and a
+//! call whose record cannot be written is not made. Values of arguments are not in it unless somebody configures that, and
+//! results never are.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+mod arguments;
+pub(crate) mod code;
+mod index;
+mod keeper;
+mod line;
+//ocsf
+pub(crate) mod read;
+mod record;
+mod redaction;
+mod retention;
+mod segment;
+mod sign;
+//verify
+mod writer;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime};
 
-use lockhouse_policies::{Item, PermittedCall};
+use lockhouse_policies::{ClientName, Effect, Item, PermittedCall, Place};
 use lockhouse_protocol::{CallId, ExecutionId, ServerName};
-use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+pub(crate) use record::{About, Event, Record};
+pub(crate) use redaction::REDACTED;
+pub(crate) use segment::{SegmentName, segments};
+pub(crate) use sign::{PublicKey, SecretError};
+
+use crate::catalog::hex;
+use crate::execution::Language;
+use crate::files;
+use crate::upstream;
+use line::Body;
+use redaction::Redaction;
+use sign::Secrets;
+use writer::{Intervals, Writer};
 
 /// Why a record is missing.
 #[derive(Debug, thiserror::Error)]
-#[error("the audit log {path} cannot be written: {source}")]
-pub(crate) struct AuditError {
-    path: PathBuf,
-    source: std::io::Error,
+pub(crate) enum AuditError {
+    #[error("the audit log {path} cannot be written: {source}")]
+    Unwritten { path: PathBuf, source: std::io::Error },
+    #[error("the audit log cannot be signed: {0}")]
+    NoSecrets(#[from] SecretError),
 }
 
-/// One process's segment of the log.
+/// Where the log is kept, and what is in it.
+#[derive(Clone, Debug)]
+pub(crate) struct AuditSettings {
+    pub(crate) directory: PathBuf,
+    /// Of the key and the salt.
+    pub(crate) keys: PathBuf,
+    /// Whether the values of arguments are kept.
+    pub(crate) values: bool,
+    /// Names of arguments whose values are never kept.
+    pub(crate) redact: Vec<String>,
+    /// Whether programs are kept.
+    pub(crate) code: bool,
+    pub(crate) keep_days: u32,
+}
+
+/// One process's chain.
 #[derive(Debug)]
 pub(crate) struct Audit {
-    path: PathBuf,
-    file: Mutex<File>,
-    /// Whether the last record was cut off: the next one then starts on a line of its own.
-    torn: AtomicBool,
+    settings: AuditSettings,
+    secrets: Arc<Secrets>,
+    redaction: RwLock<Redaction>,
+    writer: Mutex<Writer>,
+    written: Arc<Notify>,
 }
 
 /// What a call is known by in the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject<'a> {
     pub(crate) execution: ExecutionId,
+    /// As its worker counts it.
     pub(crate) call: CallId,
+    /// As the log names it.
+    pub(crate) id: uuid::Uuid,
+    /// The AI client that the code came from.
+    pub(crate) client: Option<&'a ClientName>,
     pub(crate) server: &'a ServerName,
     /// A tool, or what else was asked for.
     pub(crate) item: &'a Item,
+    /// The line of the program that asks for it, as the worker says.
+    pub(crate) line: Option<u32>,
+}
+
+/// A program that is about to run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program<'a> {
+    pub(crate) language: Language,
+    pub(crate) code: &'a str,
+    pub(crate) servers: &'a [ServerName],
+}
+
+/// How an execution ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    pub(crate) status: &'static str,
+    pub(crate) wall: Duration,
+    pub(crate) cpu: Option<Duration>,
+    pub(crate) calls: usize,
 }
 
 impl Audit {
-    /// Opens this process's segment in `directory`, which only its owner can read.
-    pub(crate) fn open(directory: &Path) -> Result<Self, AuditError> {
-        let day = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let day = day.split('T').next().unwrap_or_default().to_owned();
-        let path = directory.join(format!("{day}-{}.jsonl", std::process::id()));
-        let opened = std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)
-            .and_then(|()| OpenOptions::new().create(true).append(true).mode(0o600).open(&path));
-        match opened {
-            Ok(file) => Ok(Self { path, file: Mutex::new(file), torn: AtomicBool::new(false) }),
-            Err(source) => Err(AuditError { path, source }),
+    /// Makes the directory, which only its owner can read, and finds the key. No file is begun before there is a record.
+    pub(crate) fn open(settings: AuditSettings) -> Result<Arc<Self>, AuditError> {
+        let directory = settings.directory.clone();
+        let usable = files::private_directory(&directory).and_then(|()| {
+            use nix::unistd::{AccessFlags, access};
+            Ok(access(&directory, AccessFlags::W_OK | AccessFlags::X_OK)?)
+        });
+        usable.map_err(|source| AuditError::Unwritten { path: directory.clone(), source })?;
+        let secrets = Arc::new(Secrets::of(&settings.keys)?);
+        let writer = Writer::new(directory, secrets.clone(), Intervals::default());
+        let redaction = RwLock::new(Redaction::new(settings.redact.clone()));
+        let written = Arc::new(Notify::new());
+        let audit = Arc::new(Self { settings, secrets, redaction, writer: writer.into(), written });
+        tokio::spawn(keeper::keep_up(Arc::downgrade(&audit), audit.written.clone()));
+        Ok(audit)
+    }
+
+    /// What the configuration says must be seen nowhere.
+    pub(crate) fn keep_out(&self, secrets: upstream::Secrets) {
+        self.redaction.write().unwrap_or_else(PoisonError::into_inner).set_secrets(secrets);
+    }
+
+    /// Before code runs.
+    pub(crate) fn execution(
+        &self,
+        execution: ExecutionId,
+        client: Option<&ClientName>,
+        program: Program<'_>,
+    ) -> Result<(), AuditError> {
+        let Program { language, code, servers } = program;
+        let hash = hex(&line::hash(code.as_bytes()));
+        if self.settings.code {
+            let path = code::path(&self.settings.directory, language.as_str(), &hash);
+            let kept = code::keep(&path, || self.redaction().without_secrets(code).into_owned());
+            if let Err(error) = kept {
+                tracing::error!("{} cannot be written: {error}", path.display());
+            }
         }
+        let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
+        let body = Body::new("execution").text("execution", &execution.to_string());
+        let body = body.text_if("client", client.map(ClientName::as_str)).text("language", language.as_str());
+        let body = body.json("servers", &serde_json::to_string(&names).unwrap_or_default());
+        self.append(&body.text("code", &hash).number("code_bytes", code.len()))
+    }
+
+    /// After code has run.
+    pub(crate) fn end(&self, execution: ExecutionId, end: End) -> Result<(), AuditError> {
+        let End { status, wall, cpu, calls } = end;
+        let body = Body::new("end").text("execution", &execution.to_string()).text("status", status);
+        let body = body.number("wall_ms", millis(wall));
+        let body = match cpu {
+            Some(cpu) => body.number("cpu_ms", millis(cpu)),
+            None => body,
+        };
+        self.append(&body.number("calls", calls))
     }
 
     /// Before a permitted call: which rule allowed it, and which approval if it needed one.
@@ -66,11 +174,20 @@ impl Audit {
         call: &PermittedCall,
         approval: Option<&str>,
     ) -> Result<(), AuditError> {
-        let mut parts = json!({"rule": call.rule().to_string()});
-        if let Some(approval) = approval {
-            parts["approval"] = approval.into();
+        let canonical = arguments::canonical(call.arguments());
+        let body = self
+            .about("call", subject)
+            .number_if("line", subject.line)
+            .json("arguments", &arguments::shape(call.arguments()));
+        let body = body.text("arguments_hash", &hex(&self.secrets.hash(&canonical)));
+        let mut body = body.number("arguments_bytes", canonical.len());
+        if self.settings.values {
+            let kept = arguments::values(call.arguments(), &self.redaction());
+            body = body.json("values", &kept.json).number("values_exact", kept.exact);
         }
-        self.write("call", subject, parts)
+        let decision = if approval.is_some() { "ask" } else { "allow" };
+        let body = body.text("decision", decision).text("rule", &call.rule().to_string());
+        self.append(&body.text_if("approval", approval))
     }
 
     /// A person was asked about a call: what binds the answer to it, and what became of it.
@@ -80,12 +197,23 @@ impl Audit {
         digest: &str,
         outcome: &str,
     ) -> Result<(), AuditError> {
-        self.write("approval", subject, json!({"digest": digest, "outcome": outcome}))
+        self.append(&self.about("approval", subject).text("digest", digest).text("outcome", outcome))
     }
 
-    /// A refused call.
-    pub(crate) fn denial(&self, subject: Subject<'_>, reason: &str) -> Result<(), AuditError> {
-        self.write("denial", subject, json!({"reason": reason}))
+    /// A call that is not made: the policy denies it, or a person was asked and it was not approved. With the line of the
+    /// policy that refuses it, where there is one.
+    pub(crate) fn denial(
+        &self,
+        subject: Subject<'_>,
+        decision: Effect,
+        reason: &str,
+        rule: Option<&Place>,
+    ) -> Result<(), AuditError> {
+        let rule = rule.map(Place::to_string);
+        let body = self.about("denial", subject).number_if("line", subject.line);
+        let body = body.text("decision", decision.as_str());
+        let body = body.text("reason", &self.redaction().without_secrets(reason));
+        self.append(&body.text_if("rule", rule.as_deref()))
     }
 
     /// After a call.
@@ -96,12 +224,8 @@ impl Audit {
         took: Duration,
         result_bytes: usize,
     ) -> Result<(), AuditError> {
-        let millis = took.as_micros() as f64 / 1000.0;
-        self.write(
-            "outcome",
-            subject,
-            json!({"outcome": outcome, "ms": millis, "result_bytes": result_bytes}),
-        )
+        let body = self.about("outcome", subject).text("outcome", outcome).number("ms", millis(took));
+        self.append(&body.number("result_bytes", result_bytes))
     }
 
     /// A question of a server to a person, and whether they answered. What was asked and answered is not in it.
@@ -111,35 +235,54 @@ impl Audit {
         server: &ServerName,
         outcome: &str,
     ) -> Result<(), AuditError> {
-        let parts = json!({"server": server.as_str(), "outcome": outcome});
-        self.append("question", execution, parts)
+        let body = Body::new("question").text("execution", &execution.to_string());
+        self.append(&body.text("server", server.as_str()).text("outcome", outcome))
     }
 
-    fn write(&self, event: &str, subject: Subject<'_>, parts: Value) -> Result<(), AuditError> {
-        let mut about = json!({
-            "call": subject.call.0, "server": subject.server.as_str(),
-            subject.item.kind(): subject.item.as_str(),
-        });
-        if let (Some(about), Value::Object(parts)) = (about.as_object_mut(), parts) {
-            about.extend(parts);
+    /// Signs everything, and ends the file.
+    pub(crate) fn close(&self) {
+        let mut writer = self.writer();
+        let has_begun = writer.take_begun();
+        writer.close(SystemTime::now(), "exit");
+        drop(writer);
+        if has_begun {
+            self.expire();
         }
-        self.append(event, subject.execution, about)
     }
 
-    fn append(&self, event: &str, execution: ExecutionId, parts: Value) -> Result<(), AuditError> {
-        let mut record = json!({
-            "time": humantime::format_rfc3339_micros(SystemTime::now()).to_string(), "event": event,
-            "execution": execution.to_string(),
-        });
-        if let (Some(record), Value::Object(parts)) = (record.as_object_mut(), parts) {
-            record.extend(parts);
+    fn expire(&self) {
+        let AuditSettings { directory, keep_days, .. } = &self.settings;
+        if let Err(error) = retention::expire(directory, &self.secrets, *keep_days, SystemTime::now()) {
+            tracing::warn!("old parts of the audit log in {} stay: {error}", directory.display());
         }
-        let before = if self.torn.load(Ordering::Relaxed) { "\n" } else { "" };
-        let line = format!("{before}{record}\n");
-        // One write for a whole line: segments can be read while they grow.
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = file.write_all(line.as_bytes());
-        self.torn.store(written.is_err(), Ordering::Relaxed);
-        written.map_err(|source| AuditError { path: self.path.clone(), source })
     }
+
+    fn about(&self, event: &'static str, subject: Subject<'_>) -> Body {
+        let Subject { execution, call: _, id, client, server, item, line: _ } = subject;
+        let mut buffer = uuid::Uuid::encode_buffer();
+        let body = Body::new(event).text("execution", &execution.to_string());
+        let body = body.text("call", id.hyphenated().encode_lower(&mut buffer));
+        let body = body.text_if("client", client.map(ClientName::as_str)).text("server", server.as_str());
+        body.text(item.kind(), &self.redaction().without_secrets(item.as_str()))
+    }
+
+    fn append(&self, body: &Body) -> Result<(), AuditError> {
+        let mut writer = self.writer();
+        let appended = writer.append(SystemTime::now(), body);
+        appended.map_err(|source| AuditError::Unwritten { path: writer.path(), source })?;
+        self.written.notify_one();
+        Ok(())
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn redaction(&self) -> RwLockReadGuard<'_, Redaction> {
+        self.redaction.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_micros() as f64 / 1000.0
 }

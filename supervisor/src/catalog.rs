@@ -24,6 +24,9 @@ const DEFINITION_BYTES_MAX: usize = 256 * 1024;
 const DESCRIPTION_CHARS_MAX: usize = 8_000;
 const SUMMARY_CHARS_MAX: usize = 160;
 
+/// What is told of a tool that may be called when a person agrees.
+const ASKS: &str = "a person is asked before each call";
+
 /// One tool of an upstream server.
 #[derive(Clone, Debug)]
 pub(crate) struct Tool {
@@ -53,7 +56,26 @@ pub(crate) struct Tool {
     searched: search::Searched,
 }
 
+/// What a server says that a tool does to things; only its own word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Claims {
+    pub(crate) read_only: Option<bool>,
+    pub(crate) destructive: Option<bool>,
+}
+
 impl Tool {
+    /// Read from the definition, since few ever want to know.
+    pub(crate) fn claims(&self) -> Claims {
+        #[derive(Default, serde::Deserialize)]
+        struct Outline {
+            #[serde(default)]
+            annotations: Value,
+        }
+        let Outline { annotations } = serde_json::from_str(&self.definition).unwrap_or_default();
+        let hint = |name: &str| annotations.get(name).and_then(Value::as_bool);
+        Claims { read_only: hint("readOnlyHint"), destructive: hint("destructiveHint") }
+    }
+
     /// Reads one entry of `tools/list`; `None` for one that cannot be called by any name.
     pub(crate) fn from_json(text: &str) -> Option<Self> {
         if text.len() > DEFINITION_BYTES_MAX {
@@ -101,29 +123,43 @@ impl Tool {
         &self.definition
     }
 
-    /// As the in-code modules need it.
-    pub(crate) fn brief(&self) -> Value {
-        json!({
+    /// As the in-code modules need it. `asks`: whether a person is asked before each call.
+    pub(crate) fn brief(&self, asks: bool) -> Value {
+        let brief = json!({
             "name": self.name.as_str(), "identifier": self.identifier, "parameters": self.parameters,
-            "required": self.required, "summary": self.summary, "python": self.python, "typescript": self.typescript,
-        })
+            "required": self.required, "summary": self.summary,
+        });
+        self.signed(brief, asks)
     }
 
     /// As a search shows it.
-    pub(crate) fn found(&self, server: &str) -> Value {
-        json!({
+    pub(crate) fn found(&self, server: &str, asks: bool) -> Value {
+        let found = json!({
             "server": server, "tool": self.name.as_str(), "identifier": self.identifier, "summary": self.summary,
-            "python": self.python, "typescript": self.typescript,
-        })
+        });
+        self.signed(found, asks)
+    }
+
+    /// With its signatures, and whether a person is asked.
+    fn signed(&self, mut shown: Value, asks: bool) -> Value {
+        if asks {
+            shown["ask"] = true.into();
+            shown["python"] = format!("{}  # {ASKS}", self.python).into();
+            shown["typescript"] = format!("{}  // {ASKS}", self.typescript).into();
+        } else {
+            shown["python"] = self.python.as_str().into();
+            shown["typescript"] = self.typescript.as_str().into();
+        }
+        shown
     }
 
     /// Everything.
-    pub(crate) fn full(&self, server: &str) -> Value {
-        let mut full = json!({
+    pub(crate) fn full(&self, server: &str, asks: bool) -> Value {
+        let full = json!({
             "server": server, "name": self.name.as_str(), "identifier": self.identifier,
-            "description": self.description, "python": self.python, "typescript": self.typescript,
-            "read_only": self.read_only,
+            "description": self.description, "read_only": self.read_only,
         });
+        let mut full = self.signed(full, asks);
         let mut definition: Value = serde_json::from_str(&self.definition).unwrap_or_default();
         for part in ["inputSchema", "outputSchema"] {
             if let Some(schema) = definition.get_mut(part) {

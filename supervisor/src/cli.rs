@@ -3,6 +3,7 @@
 #[macro_use]
 mod output; // First: the others print through its macros.
 
+mod approvals;
 mod confine;
 mod consent;
 mod demo;
@@ -54,6 +55,8 @@ enum Command {
     Run(run::Arguments),
     /// Show what Lockhouse does, with a small server of its own
     Demo,
+    /// Answer what running code asks a person for
+    Approvals(approvals::Arguments),
     /// List, search and show the tools of the configured servers
     #[command(subcommand)]
     Tools(tools::Command),
@@ -100,6 +103,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Serve => serve::serve(&files).await,
             Command::Run(arguments) => run::run(&files, arguments).await,
             Command::Demo => demo::demo().await,
+            Command::Approvals(arguments) => approvals::approvals(&arguments).await,
             Command::Tools(command) => tools::tools(&files, command).await,
             Command::Server(command) => server::server(&files, command).await,
             Command::Import(arguments) => import::import(&files, &arguments),

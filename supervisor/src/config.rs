@@ -11,7 +11,9 @@ mod faults;
 mod insertion;
 mod locate;
 mod own_table;
+mod permit;
 mod plaintext;
+mod policy_file;
 mod references;
 mod requirements;
 mod roster;
@@ -27,7 +29,9 @@ use std::time::Duration;
 use lockhouse_policies::{Diagnostics, Policy, Source};
 use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
+use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
+use crate::gate::ApprovalSettings;
 use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
 use crate::upstream::{Places, ServerDefinition, ServerLimits};
 pub(crate) use requirements::Refusal;
@@ -40,7 +44,9 @@ pub(crate) use edit::Edit;
 pub(crate) use entry::{Entry, LeftOut};
 pub(crate) use insertion::{Insertion, StartEntry, insert};
 pub(crate) use own_table::own_table;
+pub(crate) use permit::{Leave, permit};
 pub(crate) use plaintext::{keep, looks_secret};
+pub(crate) use policy_file::PolicyFile;
 pub(crate) use references::{Surroundings, Unresolved};
 pub(crate) use roster::usable;
 pub(crate) use unused::Unused;
@@ -126,9 +132,12 @@ pub(crate) struct Settings {
     pub(crate) code_bytes_max: usize,
     /// Bytes of value, stdout and stderr, each, that an AI client is shown.
     pub(crate) shown_bytes: usize,
-    pub(crate) audit_directory: PathBuf,
+    pub(crate) audit: AuditSettings,
     pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
     pub(crate) places: Places,
+    pub(crate) approvals: ApprovalSettings,
+    /// The policy, if it is the user's own and an answer of theirs may change it.
+    pub(crate) own_policy: Option<PolicyFile>,
     /// Servers that were configured and that a requirement does not admit.
     pub(crate) refused: Vec<Refusal>,
     /// Those, and servers that were left out for another reason.
@@ -161,15 +170,13 @@ impl Settings {
         let (servers, mut unused) = gathering.into_servers();
         let (servers, refused) = requirements.apply(servers);
         unused.extend(refused.iter().map(Unused::from));
-        let audit_directory = match &document.audit.directory {
-            Some(directory) => directory.clone(),
-            None => locate::state_directory().ok_or(ConfigError::NoStateDirectory)?.join("audit"),
-        };
         Ok(Self {
             limits: limits(&document.limits),
+            approvals: approvals(&document),
+            own_policy: own_policy(files),
             code_bytes_max: document.limits.code_kib as usize * 1024,
             shown_bytes: document.limits.shown_bytes as usize,
-            audit_directory,
+            audit: audit_settings(&document.audit)?,
             servers,
             places: Places {
                 cache: locate::cache_directory(),
@@ -237,6 +244,33 @@ impl Settings {
     }
 }
 
+/// Where the audit log is, of the configuration alone: servers files may be as they like.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the file.
+pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, ConfigError> {
+    match locate::file(files.config.as_deref(), "config.toml") {
+        Some(path) => {
+            audit_settings(&document::Document::parse(&read(&path)?, &Surroundings::of_process())?.audit)
+        }
+        None => audit_settings(&document::Audit::default()),
+    }
+}
+
+fn audit_settings(document: &document::Audit) -> Result<AuditSettings, ConfigError> {
+    let state = locate::state_directory();
+    let below_state = || state.as_ref().map(|state| state.join("audit"));
+    let directory = document.directory.clone().or_else(below_state).ok_or(ConfigError::NoStateDirectory)?;
+    Ok(AuditSettings {
+        keys: state.unwrap_or_else(|| directory.clone()),
+        directory,
+        values: document.values,
+        redact: document.redact.clone(),
+        code: document.code,
+        keep_days: document.keep_days,
+    })
+}
+
 /// Reads the policy; without one, everything is denied, with a hint.
 ///
 /// # Errors
@@ -301,6 +335,18 @@ pub(crate) fn read(path: &Path) -> Result<Source, ConfigError> {
         unusable(format!("it is not UTF-8: line {line} has an invalid byte"))
     })?;
     Ok(Source { path: path.display().to_string(), text })
+}
+
+fn approvals(document: &document::Document) -> ApprovalSettings {
+    let wait = document.approvals.wait_seconds.unwrap_or(document.limits.question_seconds);
+    ApprovalSettings { through: document.approvals.through, wait: Duration::from_secs_f64(wait) }
+}
+
+/// The policy that is in force, if it was named or is the user's, and not everybody's.
+fn own_policy(files: &Files) -> Option<PolicyFile> {
+    let own = || locate::user_directory().map(|directory| directory.join("policy.toml"));
+    let path = files.policy.clone().or_else(own)?;
+    (find_policy(files).as_ref() == Some(&path)).then(|| PolicyFile::new(path))
 }
 
 fn limits(document: &document::Limits) -> ExecutionLimits {

@@ -138,10 +138,7 @@ impl Run<'_> {
     }
 
     async fn until_the_end(&mut self, cancelled: &CancellationToken) -> Ending {
-        let mut clock = match &self.from.caller.ai_client {
-            Some(ai_client) => ai_client.clock(self.limits.wall),
-            None => Clock::plain(self.limits.wall),
-        };
+        let mut clock = self.from.caller.questions.clock(self.limits.wall);
         let mut buffer = vec![0; READ_BYTES];
         loop {
             let (mut from, mut to) = (&self.lease.worker.stream, &self.lease.worker.stream);

@@ -34,6 +34,29 @@ fn put(path: &Path, content: &[u8], finish: impl Fn(&File) -> io::Result<()>) ->
     written
 }
 
+/// Makes a file that must be there after a loss of power, if there is none yet: what is in it then. Several processes may
+/// do so at the same time, and all of them get the same.
+pub(crate) fn create_for_good(path: &Path, content: &[u8]) -> io::Result<Vec<u8>> {
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    private_directory(directory)?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    let draft = directory.join(format!(".{name}.{}", uuid::Uuid::now_v7().simple()));
+    let written = OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(&draft)
+        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
+        // Unlike a new name, a further one never takes the place of another file.
+        .and_then(|()| std::fs::hard_link(&draft, path));
+    let _ = std::fs::remove_file(&draft);
+    match written {
+        Ok(()) => File::open(directory)?.sync_all().map(|()| content.to_vec()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => std::fs::read(path),
+        Err(error) => Err(error),
+    }
+}
+
 /// Makes a directory that only its owner can enter, with those above it.
 pub(crate) fn private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
@@ -41,20 +64,26 @@ pub(crate) fn private_directory(path: &Path) -> io::Result<()> {
 
 /// The text of a file of at most `bytes_max`; `None` if there is none.
 pub(crate) fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
+    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
+    read_bytes_bounded(path, bytes_max)?.map(|bytes| String::from_utf8(bytes).map_err(no_text)).transpose()
+}
+
+/// The same of a file that holds no text.
+pub(crate) fn read_bytes_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match OpenOptions::new().read(true).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut text = String::new();
-    let bytes = file.take(bytes_max + 1).read_to_string(&mut text)?;
+    let mut content = Vec::new();
+    let bytes = file.take(bytes_max + 1).read_to_end(&mut content)?;
     if bytes as u64 > bytes_max {
         return Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
             format!("it has more than {bytes_max} bytes"),
         ));
     }
-    Ok(Some(text))
+    Ok(Some(content))
 }
 
 #[cfg(test)]
@@ -62,6 +91,17 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn a_file_is_made_once() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("below/file");
+        for content in ["one", "another"] {
+            assert_eq!(create_for_good(&path, content.as_bytes()).expect("a file"), b"one");
+        }
+        assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(path.parent().expect("one")).expect("readable").count(), 1);
+    }
 
     #[test]
     fn a_file_is_replaced_whole_and_private() {

@@ -38,8 +38,7 @@ pub(crate) async fn serve_stdio(
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = stdin::ClosingReader::new(input, closing.clone());
     let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
-    let suspended = Suspended::new(supervisor.settings().limits.question);
-    let front = Front { supervisor, suspended, closing: closing.clone() };
+    let front = Front { supervisor, suspended: Suspended::default(), closing: closing.clone() };
     let running = tokio::select! {
         running = front.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),
@@ -134,7 +133,6 @@ impl Front {
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
-        let limits = &self.supervisor.settings().limits;
         let mut display = Display::new(context);
         loop {
             let step = tokio::select! {
@@ -148,16 +146,16 @@ impl Front {
                     display.show(&words).await;
                     continue;
                 }
-                Step::Question(question, reply) if calls_again(context) => {
-                    match self.suspended.keep(run, arguments.clone(), (question, reply)) {
+                Step::Question(posed) if calls_again(context) => {
+                    match self.suspended.keep(run, arguments.clone(), posed) {
                         Ok(required) => return required.into(),
                         Err(kept) => run = kept,
                     }
                     continue;
                 }
-                Step::Question(question, reply) => tokio::select! {
-                    answer = ask::ask(&context.peer, question, limits.question) => {
-                        let _ = reply.send(answer);
+                Step::Question(posed) => tokio::select! {
+                    answer = ask::ask(&context.peer, posed.question, posed.patience) => {
+                        let _ = posed.answer.send(answer);
                         continue;
                     }
                     Step::Answer(answer) = run.answer() => answer,

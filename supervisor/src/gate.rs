@@ -13,12 +13,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::{Call, ClientName, Decision, Denial, Item, OnChange, PermittedCall, Policy};
+use lockhouse_policies::{
+    Call, ClientName, Decision, Denial, Effect, Item, OnChange, PermittedCall, Place, Policy,
+};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
 use serde_json::{Map, Value};
 
-pub(crate) use approvals::{Approval, Approvals};
+pub(crate) use approvals::{
+    Approval, ApprovalSettings, Approvals, Approvers, Ask, Decision as PersonsDecision, Desk, FromPerson,
+    FromSupervisor, PersonsAnswer, Seat, Through, Watcher,
+};
 pub(crate) use asked::{Asked, CallRecord};
+pub(crate) use lookups::standing;
 
 pub(crate) use arguments::nearest;
 pub(crate) use limits::Usage;
@@ -64,9 +70,16 @@ pub(crate) struct Requester {
 }
 
 impl Requester {
-    pub(crate) fn new(caller: Caller, servers: Vec<ServerName>, code: Arc<str>) -> Self {
-        let (usage, approvals) = (Arc::default(), Arc::new(Approvals::new(code)));
-        Self { caller, servers: Arc::new(servers), usage, approvals }
+    /// Its calls that need a person are put to these `approvers`.
+    pub(crate) fn new(
+        caller: Caller,
+        servers: Vec<ServerName>,
+        code: Arc<str>,
+        approvers: Arc<Approvers>,
+        audit: Arc<Audit>,
+    ) -> Self {
+        let approvals = Approvals::new(caller.clone(), code, approvers, audit);
+        Self { caller, servers: Arc::new(servers), usage: Arc::default(), approvals: Arc::new(approvals) }
     }
 
     /// The AI client, by its own word.
@@ -169,6 +182,10 @@ impl Gate {
         asked: &Asked,
         took: Duration,
     ) -> CallRecord {
+        // What waits for a person was not made.
+        if from.approvals.is_waiting(call) {
+            return CallRecord::new(asked, FailureCode::ApprovalDeclined.as_str(), false, took, 0);
+        }
         if let Err(error) = self.audit.outcome(asked.subject(from, call), "unknown", took, 0) {
             tracing::error!("{error}");
         }
@@ -185,7 +202,7 @@ impl Gate {
         given: Given,
         changes: &mut bool,
     ) -> Reply {
-        let Asked { server, item } = asked;
+        let Asked { server, item, .. } = asked;
         let failed = |failure| about(failure, server, item);
         let connection = self.connection(from, server).map_err(failed)?;
         if matches!(item, Item::List(_)) && !self.policy.permits_item(server, item, from.client()) {
@@ -194,26 +211,25 @@ impl Gate {
         let subject = asked.subject(from, call);
         self.refuse_hopeless(from, subject, connection).map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
-        let (line, timeout) = (given.line, given.timeout);
-        let (arguments, may_change, known_as) = match item {
+        let mut known = None;
+        let (arguments, may_change) = match item {
             Item::Tool(tool) => {
-                let known = offer.catalogue.tool(tool);
+                known = offer.catalogue.tool(tool);
                 let definition =
                     known.ok_or_else(|| failed(self.unknown_tool(from, server, tool, &offer.catalogue)))?;
                 self.refuse_changed(from, subject, definition).map_err(failed)?;
                 let arguments = arguments::named(definition, &given.arguments).map_err(failed)?;
-                (arguments, !definition.read_only, Some(definition.fingerprint.clone()))
+                (arguments, !definition.read_only)
             }
-            Item::Prompt(prompt) => {
-                (arguments::of_prompt(prompt, &given.arguments).map_err(failed)?, false, None)
-            }
-            Item::Resource(_) | Item::List(_) => (Map::new(), false, None),
+            Item::Prompt(prompt) => (arguments::of_prompt(prompt, &given.arguments).map_err(failed)?, false),
+            Item::Resource(_) | Item::List(_) => (Map::new(), false),
         };
         connection.offers(&offer, item).map_err(failed)?;
         let mut wanted =
             Call::new(server, item.clone()).with_arguments(arguments).by(from.caller.client.clone());
-        wanted.definition = known_as;
-        let (permitted, approval) = self.permitted_call(from, subject, wanted, line).await.map_err(failed)?;
+        wanted.definition = known.map(|tool| tool.fingerprint.clone());
+        let (permitted, approval) =
+            self.permitted_call(from, subject, wanted, known).await.map_err(failed)?;
         let limits = self.policy.limits(&permitted, from.client());
         let admitted = self.limiter.admit(&from.usage, &permitted, &limits).map_err(failed)?;
         let turn = connection.slot().await.map_err(failed)?;
@@ -222,7 +238,7 @@ impl Gate {
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
         *changes = may_change;
-        let timeout = [timeout, admitted.timeout].into_iter().flatten().min();
+        let timeout = [given.timeout, admitted.timeout].into_iter().flatten().min();
         let reply = connection.call(&offer, turn, permitted, timeout, &from.caller).await?;
         self.limiter.received(&from.usage, &limits, reply.len()).map_err(failed)?;
         match item {
@@ -262,15 +278,15 @@ impl Gate {
         from: &Requester,
         subject: Subject<'_>,
         call: Call,
-        line: Option<u32>,
+        tool: Option<&Tool>,
     ) -> Result<(PermittedCall, Option<Approval>), Failure> {
         match self.policy.decide(call) {
             Decision::Allow(permitted) => Ok((permitted, None)),
             Decision::Deny(denial) => Err(self.refused(subject, &denial)),
             Decision::Ask(pending) => {
-                let asked = from.approvals.ask(&from.caller, subject.call, pending, line).await;
+                let asked = from.approvals.ask((subject.call, subject.id), pending, subject.line, tool).await;
                 asked.map(|(permitted, approval)| (permitted, Some(approval))).inspect_err(|declined| {
-                    self.note_denial(subject, &declined.message);
+                    self.note_denial(subject, Effect::Ask, &declined.message, None);
                 })
             }
         }
@@ -278,12 +294,12 @@ impl Gate {
 
     /// A denial, with its record.
     fn refused(&self, subject: Subject<'_>, denial: &Denial) -> Failure {
-        self.note_denial(subject, &denial.to_string());
+        self.note_denial(subject, Effect::Deny, &denial.to_string(), denial.place.as_ref());
         denied(denial)
     }
 
-    fn note_denial(&self, subject: Subject<'_>, reason: &str) {
-        if let Err(error) = self.audit.denial(subject, reason) {
+    fn note_denial(&self, subject: Subject<'_>, decision: Effect, reason: &str, rule: Option<&Place>) {
+        if let Err(error) = self.audit.denial(subject, decision, reason, rule) {
             tracing::error!("{error}");
         }
     }
@@ -300,7 +316,7 @@ impl Gate {
             tool.name,
             self.policy.on_change(server, from.client()).as_str(),
         );
-        self.note_denial(subject, &reason);
+        self.note_denial(subject, Effect::Deny, &reason, None);
         Err(failure(FailureCode::Denied, reason))
     }
 

@@ -9,6 +9,7 @@ mod catalog;
 mod child_stderr;
 mod cli;
 mod config;
+mod control;
 mod execution;
 mod files;
 mod front;

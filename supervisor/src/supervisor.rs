@@ -9,11 +9,11 @@ use lockhouse_policies::Policy;
 use lockhouse_protocol::{ExecutionId, ServerName};
 use tokio_util::sync::CancellationToken;
 
-use crate::ai_client::{AiClient, Line};
-use crate::audit::{Audit, AuditError};
+use crate::ai_client::{AiClient, Line, OpenQuestions};
+use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Language, Refusal, Sandbox};
-use crate::gate::{Gate, Requester};
+use crate::gate::{Approvers, Gate, Requester};
 use crate::pool::{ControlGroups, Lease, Pool, PoolError, Start};
 use crate::upstream::{Caller, Upstreams};
 use reload::InForce;
@@ -51,6 +51,7 @@ pub(crate) struct Supervisor {
     settings: Settings,
     in_force: Mutex<Arc<InForce>>,
     retired: Mutex<Vec<Upstreams>>,
+    approvers: Arc<Approvers>,
     python: Result<Pool, String>,
     typescript: Result<Pool, String>,
 }
@@ -63,13 +64,14 @@ impl Supervisor {
         policy: Policy,
         languages: &[Language],
     ) -> Result<Self, StartError> {
-        let audit = Audit::open(&settings.audit_directory)?;
+        let audit = Audit::open(settings.audit.clone())?;
         for refusal in &settings.refused {
             tracing::warn!("{refusal}");
         }
         let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
+        audit.keep_out(upstreams.secrets());
         let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
-        let gate = Gate::new(policy, Arc::new(audit), upstreams, reply_bytes_max);
+        let gate = Gate::new(policy, audit.clone(), upstreams, reply_bytes_max);
         // Before the first zygote: what is started from here on is started in our part of the hierarchy.
         let groups = ControlGroups::take();
         let pool = |language: Language| {
@@ -88,7 +90,8 @@ impl Supervisor {
         };
         let (python, typescript) = (pool(Language::Python), pool(Language::Typescript));
         let in_force = Mutex::new(InForce::new(gate));
-        Ok(Self { settings, in_force, retired: Mutex::default(), python, typescript })
+        let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
+        Ok(Self { settings, in_force, retired: Mutex::default(), approvers, python, typescript })
     }
 
     /// How a language's zygote sees this host, or why there is none.
@@ -119,6 +122,11 @@ impl Supervisor {
         pool.as_ref().map_err(Clone::clone)
     }
 
+    /// Who is asked about calls that the policy leaves to a person.
+    pub(crate) fn approvers(&self) -> &Arc<Approvers> {
+        &self.approvers
+    }
+
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -140,9 +148,11 @@ impl Supervisor {
             Ok(servers) => {
                 let patience = self.settings.limits.question;
                 let client = line.as_ref().and_then(|line| line.client.clone());
-                let ai_client =
-                    line.map(|line| AiClient::new(line, execution, self.gate().audit(), patience));
-                let caller = Caller { execution, client, ai_client };
+                let questions = OpenQuestions::default();
+                let ai_client = line.map(|line| {
+                    AiClient::new(line, execution, self.gate().audit(), patience, questions.clone())
+                });
+                let caller = Caller { execution, client, ai_client, questions };
                 self.run_checked(caller, request, servers, cancelled).await
             }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
@@ -206,13 +216,28 @@ impl Supervisor {
         let sandbox = Sandbox { reduced: self.pool(request.language).map(Pool::reduced).unwrap_or_default() };
         // To its end, whatever is in force by then.
         let gate = self.gate();
-        let from = Requester::new(caller, gate.servers(servers.as_deref()), request.code.as_str().into());
+        let (code, approvers) = (request.code.as_str().into(), self.approvers.clone());
+        let audit = gate.audit();
+        let from = Requester::new(caller, gate.servers(servers.as_deref()), code, approvers, audit.clone());
+        let program = Program { language: request.language, code: &request.code, servers: &from.servers };
+        note(audit.execution(execution, from.caller.client.as_ref(), program));
         let ended = execution::run(lease, execution, request.code, from, &gate, &limits, cancelled).await;
-        Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox)
+        let (wall, cpu) = (ended.wall, ended.cpu);
+        let answer = Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox);
+        let (status, calls) = (answer.status.as_str(), answer.calls.len());
+        note(audit.end(execution, End { status, wall, cpu, calls }));
+        answer
     }
 
     async fn lease(&self, language: Language) -> Result<Lease, String> {
         let pool = self.pool(language)?;
         pool.lease().await.map_err(|error: PoolError| format!("no {} worker: {error}", language.as_str()))
+    }
+}
+
+/// Code without a record may run, and each of its calls finds out by itself whether it has one.
+fn note(written: Result<(), AuditError>) {
+    if let Err(error) = written {
+        tracing::error!("{error}");
     }
 }

@@ -46,6 +46,7 @@ pub(crate) use definition::{
 };
 pub(crate) use pins::{Change, Pins};
 pub(crate) use places::Places;
+pub(crate) use secrets::Secrets;
 pub(crate) use status::Ending;
 
 /// Set for every upstream server: a Lockhouse among them must not start the next.
@@ -103,6 +104,11 @@ impl Upstreams {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&ServerName, &Connection)> {
         self.0.iter().map(|(name, upstream)| (name, &upstream.connection))
+    }
+
+    /// What the configuration of any of them says must not be seen.
+    pub(crate) fn secrets(&self) -> Secrets {
+        Secrets::together(self.0.values().map(|upstream| &upstream.connection.secrets))
     }
 
     pub(crate) fn len(&self) -> usize {

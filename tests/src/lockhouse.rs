@@ -145,20 +145,46 @@ impl Lockhouse {
         Session::connect(self.command(&["serve"]), Session::latest()).await
     }
 
-    /// Every audit record, in the order of time.
+    /// The audit records of calls and of questions, in the order of time.
     ///
     /// # Panics
     /// If a record is not JSON.
     #[must_use]
     pub fn audit(&self) -> Vec<Value> {
-        let Ok(segments) = std::fs::read_dir(self.audit_directory()) else { return Vec::new() };
-        let texts = segments.map(|segment| std::fs::read_to_string(segment.expect("an entry").path()));
+        let of_a_call = ["call", "approval", "denial", "outcome", "question"];
+        let mut records = self.records();
+        records.retain(|record| of_a_call.iter().any(|event| record["event"] == *event));
+        records
+    }
+
+    /// Every audit record, in the order of time.
+    ///
+    /// # Panics
+    /// If a record is not JSON.
+    #[must_use]
+    pub fn records(&self) -> Vec<Value> {
+        let texts = self.segments().into_iter().map(std::fs::read_to_string);
         let texts: Vec<String> = texts.map(|text| text.expect("a segment")).collect();
         let lines = texts.iter().flat_map(|text| text.lines());
         let mut records: Vec<Value> =
             lines.map(|line| serde_json::from_str(line).expect("a record")).collect();
         records.sort_by_key(|record| record["time"].as_str().map(str::to_owned));
         records
+    }
+
+    /// The files with audit records, in the order of their names.
+    ///
+    /// # Panics
+    /// If the directory cannot be read.
+    #[must_use]
+    pub fn segments(&self) -> Vec<PathBuf> {
+        let Ok(entries) = std::fs::read_dir(self.audit_directory()) else { return Vec::new() };
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        let is_segment = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "jsonl");
+        let mut paths: Vec<PathBuf> =
+            paths.filter(|path| is_segment(path) && !path.ends_with("segments.jsonl")).collect();
+        paths.sort();
+        paths
     }
 
     /// Where the audit log is kept.

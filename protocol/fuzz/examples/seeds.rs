@@ -115,7 +115,13 @@ fn tool() -> ToolName {
 fn from_worker() -> Vec<FromWorker> {
     let error = CodeError { kind: "E".into(), line: Some(1), hint: Some("h".into()), ..CodeError::default() };
     let requests = [
-        Request::Call { server: server(), tool: tool(), arguments: b"{}".to_vec(), timeout_ms: Some(9) },
+        Request::Call {
+            server: server(),
+            tool: tool(),
+            arguments: b"{}".to_vec(),
+            timeout_ms: Some(9),
+            line: Some(1),
+        },
         Request::ListServers,
         Request::ListTools { server: server() },
         Request::Describe { server: server(), tool: tool() },

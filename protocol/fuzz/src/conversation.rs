@@ -261,6 +261,9 @@ fn request(input: &mut Input<'_>) -> Request {
         3 => Request::Search { query: "words".into(), limit: input.word() },
         4 => Request::ReadResource { server, uri: ResourceUri::new("u:").expect("a URI") },
         5 => Request::ListPrompts { server },
-        _ => Request::Call { server, tool, arguments: input.counted().to_vec(), timeout_ms: None },
+        _ => {
+            let arguments = input.counted().to_vec();
+            Request::Call { server, tool, arguments, timeout_ms: None, line: None }
+        }
     }
 }

@@ -50,6 +50,8 @@ fn failure() -> impl Strategy<Value = Failure> {
         FailureCode::UpstreamUnavailable,
         FailureCode::ToolFailed,
         FailureCode::ResultTooLarge,
+        FailureCode::ApprovalDeclined,
+        FailureCode::RateLimited,
     ];
     (select(codes.to_vec()), text(), some_text(), some_text(), any::<bool>()).prop_map(
         |(code, message, server, tool, retryable)| Failure { code, message, server, tool, retryable },
@@ -74,8 +76,10 @@ pub(crate) fn to_worker() -> impl Strategy<Value = ToWorker> {
 
 fn request() -> impl Strategy<Value = Request> {
     prop_oneof![
-        (server(), tool(), bytes(), any::<Option<u32>>()).prop_map(
-            |(server, tool, arguments, timeout_ms)| Request::Call { server, tool, arguments, timeout_ms }
+        (server(), tool(), bytes(), any::<Option<u32>>(), any::<Option<u32>>()).prop_map(
+            |(server, tool, arguments, timeout_ms, line)| {
+                Request::Call { server, tool, arguments, timeout_ms, line }
+            }
         ),
         Just(Request::ListServers),
         server().prop_map(|server| Request::ListTools { server }),

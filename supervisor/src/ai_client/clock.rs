@@ -1,10 +1,44 @@
 //! A clock that stands still while a person is asked.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep};
+
+/// The questions of one execution that people have not answered yet. Its clocks stand still while there are any.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenQuestions(Arc<watch::Sender<usize>>);
+
+impl Default for OpenQuestions {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(0)))
+    }
+}
+
+impl OpenQuestions {
+    /// Counts one for as long as what comes back is kept.
+    pub(crate) fn open(&self) -> Open {
+        self.0.send_modify(|open| *open += 1);
+        Open(self.0.clone())
+    }
+
+    /// A clock that stands still while a person is asked on behalf of this execution.
+    pub(crate) fn clock(&self, limit: Duration) -> Clock {
+        Clock::new(limit, Some(self.0.subscribe()))
+    }
+}
+
+/// A question that is open.
+#[derive(Debug)]
+pub(crate) struct Open(Arc<watch::Sender<usize>>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.send_modify(|open| *open -= 1);
+    }
+}
 
 /// Runs for a limit, without the time during which questions are open.
 #[derive(Debug)]
@@ -18,7 +52,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn new(limit: Duration, open: Option<watch::Receiver<usize>>) -> Self {
+    fn new(limit: Duration, open: Option<watch::Receiver<usize>>) -> Self {
         Self { limit, deadline: Box::pin(sleep(limit)), stopped: None, open }
     }
 

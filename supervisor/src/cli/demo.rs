@@ -38,7 +38,8 @@ pub(crate) async fn demo() -> ExitCode {
 async fn shown() -> Result<bool, Box<dyn std::error::Error>> {
     let scratch = Scratch::new()?;
     let mut settings = Settings::load(&Files::default())?;
-    settings.audit_directory = scratch.0.join("audit");
+    settings.audit.directory = scratch.0.join("audit");
+    settings.audit.keys = scratch.0.clone();
     let shop = ServerName::new("shop")?;
     settings.servers = BTreeMap::from([(shop.clone(), demo_server()?)]);
     let policy = Policy::parse(Source { path: "policy.toml".into(), text: POLICY.into() })?;

@@ -1,18 +1,24 @@
 //! `lockhouse run`
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use lockhouse_protocol::CodeError;
 use serde_json::Value;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::approvals::keyboard::Keyboard;
+use super::approvals::screen::{Event, Reply, Screen};
+use super::approvals::{ANSWERS_MAX, EVENTS_MAX};
 use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, start};
 use crate::config::Files;
+use crate::control::ControlSocket;
 use crate::execution::{Answer, Language, Refusal, parsed};
+use crate::gate::{FromSupervisor, Seat, Watcher};
 use crate::supervisor::CodeRequest;
 
 /// Bytes that are read of a program: beyond any limit that can be configured for code.
@@ -59,6 +65,14 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
             interrupt.cancel();
         }
     });
+    // Whoever sits at the terminal is asked there; without one, whoever runs `lockhouse approvals`.
+    let desk = supervisor.approvers().desk();
+    let _control = if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        tokio::spawn(ask_here(desk.watch(Seat::Terminal)));
+        None
+    } else {
+        ControlSocket::open(desk)
+    };
     let answer = supervisor.run_code(request, &cancelled).await;
     supervisor.close().await;
     if json {
@@ -71,6 +85,34 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
         Some(Refusal::Unavailable) => UNAVAILABLE,
         None => answer.status.exit_code(),
     })
+}
+
+/// Puts questions to whoever sits at this terminal.
+async fn ask_here(mut watcher: Watcher) {
+    let supervisor = std::process::id();
+    let (events, shown) = mpsc::channel(EVENTS_MAX);
+    let (replies, mut answers) = mpsc::channel::<Reply>(ANSWERS_MAX);
+    let relaying = async {
+        loop {
+            let message = tokio::select! {
+                message = watcher.next() => match message {
+                    Some(message) => (*message).clone(),
+                    None => return,
+                },
+                Some(Reply { answer, .. }) = answers.recv() => match watcher.answer(&answer) {
+                    Ok(()) => FromSupervisor::Taken(answer.id),
+                    Err(why) => FromSupervisor::Refused { id: Some(answer.id), reason: why.to_string() },
+                },
+            };
+            if events.send(Event { supervisor, message: Some(message) }).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = relaying => {}
+        () = Screen::new(Keyboard::new()).converse(shown, replies) => {}
+    }
 }
 
 fn request(arguments: Arguments) -> Result<CodeRequest, String> {

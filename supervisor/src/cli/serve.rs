@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{UNAVAILABLE, USAGE, read, start};
 use crate::config::Files;
+use crate::control::ControlSocket;
 use crate::execution::Language;
 use crate::front;
 use crate::supervisor::Supervisor;
@@ -28,10 +29,12 @@ pub(super) async fn serve(files: &Files) -> ExitCode {
     };
     let closing = CancellationToken::new();
     close_on_signal(&closing);
+    let _control = ControlSocket::open(supervisor.approvers().desk());
     let served = tokio::select! {
         served = front::serve_stdio(supervisor.clone(), closing.clone()) => served,
         reason = supervisor.unprotected() => Err(reason),
         never = reload_on_signal(&supervisor, files) => match never {},
+        never = reload_on_answer(&supervisor, files) => match never {},
     };
     closing.cancel();
     supervisor.close().await;
@@ -57,13 +60,24 @@ async fn reload_on_signal(supervisor: &Supervisor, files: &Files) -> Infallible 
         if hangup.recv().await.is_none() {
             return std::future::pending().await;
         }
-        match read(files) {
-            Ok((settings, policy)) => supervisor.reload(settings, policy),
-            Err(error) => {
-                tracing::error!(
-                    "the configuration was not loaded again, and what was in force stays:\n{error}"
-                );
-            }
+        reload(supervisor, files);
+    }
+}
+
+/// An answer to a question changed the policy file: whoever gave it waits until it is in force.
+async fn reload_on_answer(supervisor: &Supervisor, files: &Files) -> Infallible {
+    while let Some(waits) = supervisor.approvers().policy_changed().await {
+        reload(supervisor, files);
+        let _ = waits.send(());
+    }
+    std::future::pending().await
+}
+
+fn reload(supervisor: &Supervisor, files: &Files) {
+    match read(files) {
+        Ok((settings, policy)) => supervisor.reload(settings, policy),
+        Err(error) => {
+            tracing::error!("the configuration was not loaded again, and what was in force stays:\n{error}");
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
+use lockhouse_policies::Effect;
 use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Value, json};
 
 use super::terminal::for_stdout;
 use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start, table};
+use crate::catalog::Tool;
 use crate::config::{self, Files};
 use crate::supervisor::Supervisor;
 
@@ -77,9 +79,9 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
 
 fn list(supervisor: &Supervisor, as_json: bool) -> ExitCode {
     let gate = supervisor.gate();
-    let row = |(server, tool, permitted): (&ServerName, crate::catalog::Tool, bool)| {
+    let row = |(server, tool, standing): (&ServerName, Tool, Effect)| {
         json!({
-            "server": server.as_str(), "tool": tool.name.as_str(), "policy": if permitted { "allowed" } else { "denied" },
+            "server": server.as_str(), "tool": tool.name.as_str(), "policy": standing.as_str(),
             "reads_only": tool.read_only, "summary": tool.summary,
         })
     };
@@ -97,9 +99,9 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
     let found =
         gate.every_tool().into_iter().find(|(other, found, _)| **other == server && found.name == tool);
     match found {
-        Some((_, found, permitted)) => {
-            let mut full = found.full(server.as_str());
-            full["policy"] = if permitted { "allowed" } else { "denied" }.into();
+        Some((_, found, standing)) => {
+            let mut full = found.full(server.as_str(), standing == Effect::Ask);
+            full["policy"] = standing.as_str().into();
             println!("{}", for_stdout(&format!("{full:#}")));
             ExitCode::SUCCESS
         }

@@ -9,6 +9,8 @@ use serde::de::IgnoredAny;
 
 use super::dialects::{self, Listed};
 use super::references::Surroundings;
+use crate::audit::REDACTED;
+use crate::gate::Through;
 use crate::upstream::ServerLimits;
 
 /// The whole file.
@@ -20,6 +22,7 @@ pub(super) struct Document {
     pub(super) python: Python,
     pub(super) javascript: JavaScript,
     pub(super) audit: Audit,
+    pub(super) approvals: Approvals,
     pub(super) catalogue: Catalogue,
     /// Files of AI clients whose servers are ours too.
     pub(super) servers_files: Vec<String>,
@@ -114,10 +117,33 @@ pub(super) struct JavaScript {
 }
 
 /// `[audit]`
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Audit {
     pub(super) directory: Option<PathBuf>,
+    /// Whether the values of arguments are kept.
+    pub(super) values: bool,
+    /// Names of arguments whose values are never kept.
+    pub(super) redact: Vec<String>,
+    /// Whether programs are kept.
+    pub(super) code: bool,
+    pub(super) keep_days: u32,
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        let redact = REDACTED.map(str::to_owned).to_vec();
+        Self { directory: None, values: false, redact, code: true, keep_days: 30 }
+    }
+}
+
+/// `[approvals]`: calls that the policy leaves to a person.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Approvals {
+    pub(super) through: Through,
+    /// How long a person may take; as long as for a question of an upstream server if it is not said.
+    pub(super) wait_seconds: Option<f64>,
 }
 
 /// `[catalogue]`: the tools of servers, as they were last seen.
@@ -159,6 +185,7 @@ impl Document {
             (self.python != other.python, "[python]"),
             (self.javascript != other.javascript, "[javascript]"),
             (self.audit != other.audit, "[audit]"),
+            (self.approvals != other.approvals, "[approvals]"),
             (self.catalogue != other.catalogue, "[catalogue]"),
         ];
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, table)| table).collect()
@@ -167,9 +194,11 @@ impl Document {
     /// Keys whose value cannot work.
     fn out_of_range(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let (limits, pool) = (&self.limits, &self.pool);
+        let wait = self.approvals.wait_seconds;
         let checks = [
             ((0.01..=86_400.0).contains(&limits.timeout_seconds), "timeout_seconds", "0.01 to 86400"),
             ((0.01..=3_600.0).contains(&limits.question_seconds), "question_seconds", "0.01 to 3600"),
+            (wait.is_none_or(|wait| (0.01..=3_600.0).contains(&wait)), "wait_seconds", "0.01 to 3600"),
             ((1..=60_000).contains(&limits.grace_ms), "grace_ms", "1 to 60000"),
             ((1..=86_400).contains(&limits.cpu_seconds), "cpu_seconds", "1 to 86400"),
             ((16..=1_048_576).contains(&limits.memory_mib), "memory_mib", "16 to 1048576"),
@@ -190,6 +219,7 @@ impl Document {
             ((1..=1_000_000).contains(&pool.recycle_after), "recycle_after", "1 to 1000000"),
             ((1..=86_400).contains(&pool.recycle_seconds), "recycle_seconds", "1 to 86400"),
             ((0..=8_760).contains(&self.catalogue.lifetime_hours), "lifetime_hours", "0 to 8760"),
+            ((1..=3_650).contains(&self.audit.keep_days), "keep_days", "1 to 3650"),
             ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
         ];
         checks.into_iter().filter(|(fits, ..)| !fits).map(|(_, key, range)| (key, range))
@@ -240,7 +270,7 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
     if text[start..end].starts_with("[servers.") && !text[start..end].contains('=') {
         return false;
     }
-    let others = ["[limits]", "[pool]", "[python]", "[javascript]", "[audit]", "[catalogue]"];
+    let others = ["[limits]", "[pool]", "[python]", "[javascript]", "[audit]", "[approvals]", "[catalogue]"];
     let header = others.iter().filter_map(|header| text[..end].rfind(&format!("\n{header}"))).max();
     let table = &text[header.unwrap_or(0)..end];
     table.contains("servers") || table.contains("env")

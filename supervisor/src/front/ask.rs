@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::ai_client::{Abilities, Answer, Line, Message, Question, Unasked};
+use crate::ai_client::{Abilities, Answer, Line, Message, Posed, Question, Unasked};
 use crate::execution;
 use crate::supervisor::{CodeRequest, Supervisor};
 
@@ -41,7 +41,7 @@ pub(super) struct Run {
 
 /// What comes of a run next.
 pub(super) enum Step {
-    Question(Question, Reply),
+    Question(Posed),
     Progress(String),
     /// None if it broke.
     Answer(Option<Box<execution::Answer>>),
@@ -65,7 +65,7 @@ impl Run {
         tokio::select! {
             biased;
             Some(message) = self.messages.recv() => match message {
-                Message::Question { question, answer } => Step::Question(question, answer),
+                Message::Question(posed) => Step::Question(posed),
                 Message::Progress(words) => Step::Progress(words),
             },
             answer = &mut self.answer => Step::Answer(answer.ok().map(Box::new)),
@@ -78,11 +78,11 @@ impl Run {
     }
 
     /// Further questions that are there already.
-    fn questions(&mut self) -> Vec<(Question, Reply)> {
+    fn questions(&mut self) -> Vec<Posed> {
         let mut questions = Vec::new();
         while let Ok(message) = self.messages.try_recv() {
-            if let Message::Question { question, answer } = message {
-                questions.push((question, answer));
+            if let Message::Question(posed) = message {
+                questions.push(posed);
             }
         }
         questions
@@ -107,7 +107,7 @@ pub(super) async fn ask(
     let parameters = parameters(question)?;
     match peer.create_elicitation_with_timeout(parameters, Some(patience)).await {
         Ok(result) => Ok(answer(result)),
-        Err(ServiceError::Timeout { .. }) => Ok(Answer::Cancel),
+        Err(ServiceError::Timeout { .. }) => Ok(Answer::Silence),
         Err(_) => Err(Unasked::Unable),
     }
 }
@@ -128,7 +128,7 @@ fn answer(result: ElicitResult) -> Answer {
     let fits = |content: &Value| content.is_object() && content.to_string().len() <= CONTENT_BYTES_MAX;
     match result.action {
         ElicitationAction::Accept => match result.content {
-            Some(content) if !fits(&content) => Answer::Cancel,
+            Some(content) if !fits(&content) => Answer::Garbled,
             content => Answer::Accept(content),
         },
         ElicitationAction::Decline => Answer::Decline,
@@ -137,10 +137,9 @@ fn answer(result: ElicitResult) -> Answer {
 }
 
 /// Executions whose AI client was asked something and is to call again.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Suspended {
     runs: Arc<Mutex<HashMap<String, Waiting>>>,
-    patience: Duration,
 }
 
 struct Waiting {
@@ -151,26 +150,25 @@ struct Waiting {
 }
 
 impl Suspended {
-    pub(super) fn new(patience: Duration) -> Self {
-        Self { runs: Arc::default(), patience }
-    }
-
     /// Keeps a run until its client comes back, or its time is up and it is cancelled. The run itself, if there is no room.
     pub(super) fn keep(
         &self,
         mut run: Run,
         arguments: JsonObject,
-        first: (Question, Reply),
+        first: Posed,
     ) -> Result<InputRequiredResult, Run> {
         let mut runs = self.runs();
         if runs.len() >= SUSPENDED_MAX {
-            let _ = first.1.send(Err(Unasked::Busy));
+            let _ = first.answer.send(Err(Unasked::Busy));
             return Err(run);
         }
         let (mut requests, mut replies) = (BTreeMap::new(), BTreeMap::new());
-        for (number, (question, reply)) in std::iter::once(first).chain(run.questions()).enumerate() {
+        let mut longest = Duration::ZERO;
+        for (number, posed) in std::iter::once(first).chain(run.questions()).enumerate() {
+            let Posed { question, patience, answer: reply } = posed;
             match parameters(question) {
                 Ok(parameters) => {
+                    longest = longest.max(patience);
                     let key = format!("question-{}", number + 1);
                     requests.insert(key.clone(), InputRequest::Elicitation(ElicitRequest::new(parameters)));
                     replies.insert(key, reply);
@@ -183,9 +181,9 @@ impl Suspended {
         }
         let handle = handle();
         runs.insert(handle.clone(), Waiting { run, replies, arguments });
-        let (waiting, name, patience) = (self.clone(), handle.clone(), self.patience);
+        let (waiting, name) = (self.clone(), handle.clone());
         tokio::spawn(async move {
-            tokio::time::sleep(patience).await;
+            tokio::time::sleep(longest).await;
             waiting.runs().remove(&name);
         });
         Ok(InputRequiredResult::new(Some(requests), Some(handle)))
@@ -207,8 +205,9 @@ impl Suspended {
         }
         let Some(Waiting { run, replies, .. }) = runs.remove(handle) else { return Err("it is gone") };
         for (key, reply) in replies {
-            let said = responses.remove(&key).and_then(|said| serde_json::from_value(said).ok());
-            let _ = reply.send(Ok(said.map_or(Answer::Cancel, answer)));
+            let said = responses.remove(&key).map(serde_json::from_value);
+            let said = said.map_or(Answer::Cancel, |said| said.map_or(Answer::Garbled, answer));
+            let _ = reply.send(Ok(said));
         }
         Ok(run)
     }

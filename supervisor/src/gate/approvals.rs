@@ -1,26 +1,52 @@
-//! Calls that a person decides about: who is asked, and what was answered before.
+//! Calls that the policy leaves to a person: who is asked, and what they have approved before.
+//!
+//! One execution has one [`Approvals`]. Its calls gather for a moment ([`batch`]), become one prompt ([`prompt`]), and are
+//! put to the person behind the AI client ([`form`]) or to whoever watches the [`desk`]. An answer counts for exactly the
+//! calls of its prompt. The model is never asked, and nothing that it can write reaches an answer.
 
-use std::sync::Arc;
+mod always;
+mod approvers;
+mod batch;
+mod desk;
+mod facts;
+mod form;
+mod grants;
+mod outcome;
+mod prompt;
+mod visible;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lockhouse_policies::{PendingCall, PermittedCall};
-use lockhouse_protocol::{CallId, Failure, FailureCode};
+use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
+
+pub(crate) use approvers::{ApprovalSettings, Approvers, Through};
+pub(crate) use desk::{Ask, Decision, Desk, FromPerson, FromSupervisor, PersonsAnswer, Seat, Watcher};
+
+use batch::{Batches, Candidate, Waiting};
+use grants::Grants;
+use outcome::Refusal;
 
 use super::failure;
+use crate::audit::Audit;
+use crate::catalog::Tool;
 use crate::upstream::Caller;
 
-/// Whom one execution's calls are put to, and what they have approved so far.
-#[derive(Debug)]
-pub(crate) struct Approvals {
-    /// For the line that is shown.
-    code: Arc<str>,
-}
+/// Calls of one execution that can wait at one time: as many as may be configured to be under way.
+const WAITING_MAX: usize = 1_024;
 
-/// How a call came to be approved, for the record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How far a person's answer reaches, and how a call came to be approved, for the record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Approval {
-    /// This call alone.
+    /// The calls that were shown, alone.
+    #[default]
     Once,
-    /// Every call of this tool in this execution.
+    /// Every call of these tools in this execution.
     Execution,
     /// Written into the policy.
     Always,
@@ -36,27 +62,100 @@ impl Approval {
     }
 }
 
-impl Approvals {
-    pub(crate) fn new(code: Arc<str>) -> Self {
-        Self { code }
+/// Whom one execution's calls are put to, and what they have approved so far.
+#[derive(Debug)]
+pub(crate) struct Approvals {
+    of: Arc<Execution>,
+    /// To the task that asks. It is there once there was something to ask.
+    queue: OnceLock<mpsc::Sender<Waiting>>,
+    /// Calls that wait for a person.
+    waiting: Mutex<BTreeSet<CallId>>,
+}
+
+/// What all prompts of one execution have in common.
+#[derive(Debug)]
+struct Execution {
+    caller: Caller,
+    /// For the lines that are shown.
+    code: Arc<str>,
+    audit: Arc<Audit>,
+    approvers: Arc<Approvers>,
+    grants: Mutex<Grants>,
+}
+
+impl Execution {
+    fn id(&self) -> ExecutionId {
+        self.caller.execution
     }
 
-    /// Asks the person, and waits for what they say. The execution's clock stands still meanwhile.
+    fn grants(&self) -> MutexGuard<'_, Grants> {
+        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Approvals {
+    pub(crate) fn new(caller: Caller, code: Arc<str>, approvers: Arc<Approvers>, audit: Arc<Audit>) -> Self {
+        let of = Execution { caller, code, audit, approvers, grants: Mutex::default() };
+        Self { of: Arc::new(of), queue: OnceLock::new(), waiting: Mutex::default() }
+    }
+
+    /// Asks the person, unless they have answered for calls like this one, and waits for what they say. The execution's
+    /// clock stands still meanwhile.
     pub(super) async fn ask(
         &self,
-        _caller: &Caller,
-        _call: CallId,
+        (call, id): (CallId, Uuid),
         pending: PendingCall,
         line: Option<u32>,
+        tool: Option<&Tool>,
     ) -> Result<(PermittedCall, Approval), Failure> {
-        let shown = line.and_then(|line| self.code.lines().nth(line.checked_sub(1)? as usize));
-        tracing::debug!("{:?} waits for a person", shown);
-        let message = format!(
-            "a person must approve {}.{} ({}), and there is nobody to ask",
-            pending.server(),
-            pending.item(),
-            pending.rule()
-        );
-        Err(failure(FailureCode::ApprovalDeclined, message))
+        let (server, item) = (pending.server().clone(), pending.item().clone());
+        let refused =
+            |refusal: Refusal| failure(FailureCode::ApprovalDeclined, refusal.in_words(&server, &item));
+        let claims = tool.map(Tool::claims).unwrap_or_default();
+        let candidate = Candidate::new((self.of.id(), call, id), pending, line, claims);
+        let granted = self.of.grants().find(&candidate.pending);
+        if let Some(how) = granted {
+            return candidate.approved().map(|permitted| (permitted, how)).map_err(refused);
+        }
+        let _open = self.of.caller.questions.open();
+        let _waits = Waits::new(&self.waiting, call);
+        let (verdict, decided) = oneshot::channel();
+        let queue = self.queue.get_or_init(|| {
+            let (queue, asked) = mpsc::channel(WAITING_MAX);
+            tokio::spawn(Batches::new(self.of.clone()).run(asked));
+            queue
+        });
+        if queue.send(Waiting { candidate, verdict }).await.is_err() {
+            return Err(refused(Refusal::Broken));
+        }
+        decided.await.unwrap_or(Err(Refusal::Broken)).map_err(refused)
     }
+
+    /// Whether a call waits for a person, and so has not gone out.
+    pub(super) fn is_waiting(&self, call: CallId) -> bool {
+        locked(&self.waiting).contains(&call)
+    }
+}
+
+/// A call's place among those that wait.
+struct Waits<'a> {
+    all: &'a Mutex<BTreeSet<CallId>>,
+    call: CallId,
+}
+
+impl<'a> Waits<'a> {
+    fn new(all: &'a Mutex<BTreeSet<CallId>>, call: CallId) -> Self {
+        locked(all).insert(call);
+        Self { all, call }
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        locked(self.all).remove(&self.call);
+    }
+}
+
+fn locked(all: &Mutex<BTreeSet<CallId>>) -> MutexGuard<'_, BTreeSet<CallId>> {
+    all.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,12 +7,17 @@ use lockhouse_protocol::{CallId, Request, ServerName};
 
 use super::Requester;
 use crate::audit::Subject;
+use crate::upstream::Caller;
 
 /// One thing asked of one upstream server.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
+    /// As the audit log names it.
+    pub(crate) id: uuid::Uuid,
     pub(crate) server: ServerName,
     pub(crate) item: Item,
+    /// Of the program, as the worker says.
+    pub(crate) line: Option<u32>,
 }
 
 impl Asked {
@@ -29,11 +34,28 @@ impl Asked {
             | Request::Describe { .. }
             | Request::Search { .. } => return None,
         };
-        Some(Self { server: server.clone(), item })
+        let line = match request {
+            Request::Call { line, .. } => *line,
+            _ => None,
+        };
+        Some(Self { line, ..Self::new(server.clone(), item) })
     }
 
-    pub(super) fn subject(&self, from: &Requester, call: CallId) -> Subject<'_> {
-        Subject { execution: from.caller.execution, call, server: &self.server, item: &self.item }
+    pub(super) fn new(server: ServerName, item: Item) -> Self {
+        Self { id: uuid::Uuid::now_v7(), server, item, line: None }
+    }
+
+    pub(super) fn subject<'a>(&'a self, from: &'a Requester, call: CallId) -> Subject<'a> {
+        let Caller { execution, client, .. } = &from.caller;
+        Subject {
+            execution: *execution,
+            call,
+            id: self.id,
+            client: client.as_ref(),
+            server: &self.server,
+            item: &self.item,
+            line: self.line,
+        }
     }
 }
 

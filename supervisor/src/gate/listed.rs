@@ -113,7 +113,7 @@ impl Gate {
         server: &ServerName,
         listing: Listing,
     ) -> Option<Vec<String>> {
-        let asked = Asked { server: server.clone(), item: Item::List(listing) };
+        let asked = Asked::new(server.clone(), Item::List(listing));
         let mut changes = false;
         let started = Instant::now();
         let json = Box::pin(self.try_call(from, call, &asked, Given::default(), &mut changes)).await.ok()?;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use lockhouse_policies::{Call, ClientName, Decision};
+use lockhouse_policies::{Call, ClientName, Decision, Effect, Policy};
 use lockhouse_protocol::{Failure, FailureCode, Reply, ServerName, ToolName};
 use serde_json::{Value, json};
 
@@ -18,13 +18,23 @@ const FOUND_MAX: usize = 50;
 /// Answers to `ListTools` that are kept.
 const BRIEFS_MAX: usize = 256;
 
+/// What the policy says of a tool for people who look at it: the mildest of what its calls can get, but that a person is
+/// asked counts.
+pub(crate) fn standing(policy: &Policy, server: &ServerName, tool: &ToolName) -> Effect {
+    match (policy.permits(server, tool, None), policy.asks(server, tool, None)) {
+        (true, true) => Effect::Ask,
+        (true, false) => Effect::Allow,
+        (false, _) => Effect::Deny,
+    }
+}
+
 impl Gate {
-    /// Every tool of every connected server, and whether the policy permits it. For people, never for code.
-    pub(crate) fn every_tool(&self) -> Vec<(&ServerName, Tool, bool)> {
+    /// Every tool of every connected server, and what the policy says of it. For people, never for code.
+    pub(crate) fn every_tool(&self) -> Vec<(&ServerName, Tool, Effect)> {
         let mut tools = Vec::new();
         for (server, connection) in self.upstreams.iter() {
             let Some(catalogue) = connection.known() else { continue };
-            let row = |tool: &Tool| (server, tool.clone(), self.policy.permits(server, &tool.name, None));
+            let row = |tool: &Tool| (server, tool.clone(), standing(&self.policy, server, &tool.name));
             tools.extend(catalogue.tools.iter().map(row));
         }
         tools
@@ -78,7 +88,8 @@ impl Gate {
         if let Some(briefs) = known.get(&of).filter(|briefs| Arc::ptr_eq(&briefs.of, &catalogue)) {
             return Ok(briefs.json.to_vec());
         }
-        let json = self.permitted(server, &catalogue, from.client()).map(Tool::brief).collect::<Value>();
+        let brief = |tool: &Tool| tool.brief(self.policy.asks(server, &tool.name, from.client()));
+        let json = self.permitted(server, &catalogue, from.client()).map(brief).collect::<Value>();
         let json: Arc<[u8]> = json.to_string().into_bytes().into();
         // Clients choose their names.
         if known.len() >= BRIEFS_MAX {
@@ -102,7 +113,8 @@ impl Gate {
         let catalogue = connection.catalogue().await?;
         let definition =
             catalogue.tool(tool).ok_or_else(|| named(self.unknown_tool(from, server, tool, &catalogue)))?;
-        Ok(definition.full(server.as_str()).to_string().into_bytes())
+        let asks = self.policy.asks(server, tool, from.client());
+        Ok(definition.full(server.as_str(), asks).to_string().into_bytes())
     }
 
     /// Permitted tools that match, best first, of servers that are connected or become so in time.
@@ -120,14 +132,18 @@ impl Gate {
             Some((name, catalogue.await.ok()?.ok()?))
         }));
         let catalogues: Vec<_> = catalogues.await.into_iter().flatten().collect();
-        let tools: Vec<(&str, &Tool)> = catalogues
+        let tools: Vec<(&ServerName, &Tool)> = catalogues
             .iter()
             .flat_map(|(name, catalogue)| {
-                self.permitted(name, catalogue, client).map(move |tool| (name.as_str(), tool))
+                self.permitted(name, catalogue, client).map(move |tool| (*name, tool))
             })
             .collect();
-        let ranked = catalog::rank(query, &tools).await.into_iter().take(limit.clamp(1, FOUND_MAX));
-        let show = |(server, tool): (&str, &Tool)| if full { tool.full(server) } else { tool.found(server) };
+        let named: Vec<(&str, &Tool)> = tools.iter().map(|(name, tool)| (name.as_str(), *tool)).collect();
+        let ranked = catalog::rank(query, &named).await.into_iter().take(limit.clamp(1, FOUND_MAX));
+        let show = |(server, tool): (&ServerName, &Tool)| {
+            let asks = self.policy.asks(server, &tool.name, client);
+            if full { tool.full(server.as_str(), asks) } else { tool.found(server.as_str(), asks) }
+        };
         ranked.map(|index| show(tools[index])).collect()
     }
 

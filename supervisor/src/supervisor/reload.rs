@@ -59,6 +59,8 @@ impl Supervisor {
             tracing::warn!("what has changed in {changed} takes effect when Lockhouse is started again");
         }
         let (upstreams, left_over) = self.gate().upstreams().succeeded_by(settings.servers, &settings.places);
+        // Those of the servers before are still in use for a while, and are as secret.
+        self.gate().audit().keep_out(upstreams.secrets().and(&self.gate().upstreams().secrets()));
         let before = {
             let mut in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
             let next = InForce::new(in_force.succeeded_by(policy, upstreams));
@@ -84,6 +86,7 @@ impl Supervisor {
         let in_force = self.gate();
         futures_util::future::join_all(retired.iter().chain([in_force.upstreams()]).map(Upstreams::close))
             .await;
+        in_force.audit().close();
     }
 
     /// Servers of configurations that were in force before, as far as they are not closed.

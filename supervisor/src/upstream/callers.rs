@@ -8,7 +8,7 @@ use lockhouse_protocol::{ExecutionId, ServerName};
 use rmcp::model::ProgressToken;
 use tokio::sync::{Notify, watch};
 
-use crate::ai_client::AiClient;
+use crate::ai_client::{AiClient, OpenQuestions};
 
 /// Who makes a call.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Caller {
     pub(crate) client: Option<ClientName>,
     /// None where there is none that could be asked, as with `lockhouse run`.
     pub(crate) ai_client: Option<AiClient>,
+    /// What people are being asked on its behalf.
+    pub(crate) questions: OpenQuestions,
 }
 
 /// The calls in flight on one connection.

@@ -123,6 +123,6 @@ pub(super) fn result(answer: Answer) -> ElicitResult {
         Answer::Accept(Some(content)) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
         Answer::Accept(None) => ElicitResult::new(ElicitationAction::Accept),
         Answer::Decline => ElicitResult::new(ElicitationAction::Decline),
-        Answer::Cancel => ElicitResult::new(ElicitationAction::Cancel),
+        Answer::Cancel | Answer::Silence | Answer::Garbled => ElicitResult::new(ElicitationAction::Cancel),
     }
 }

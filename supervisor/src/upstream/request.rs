@@ -62,10 +62,7 @@ pub(super) async fn send_for(
     request: ClientRequest,
     patience: Patience,
 ) -> Result<String, Unanswered> {
-    let clock = match &caller.ai_client {
-        Some(ai_client) => ai_client.clock(patience.limit),
-        None => Clock::plain(patience.limit),
-    };
+    let clock = caller.questions.clock(patience.limit);
     let options = options_for(caller, &peer);
     exchange(peer, request, options, clock, patience.restarts, Some(ticket)).await
 }

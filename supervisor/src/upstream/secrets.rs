@@ -9,7 +9,7 @@ const SECRET_CHARS_MIN: usize = 6;
 
 /// What to look for, each with the name of its variable.
 #[derive(Clone, Default)]
-pub(super) struct Secrets(Arc<[(String, String)]>);
+pub(crate) struct Secrets(Arc<[(String, String)]>);
 
 impl Secrets {
     pub(super) fn of(environment: &BTreeMap<String, String>) -> Self {
@@ -24,8 +24,23 @@ impl Secrets {
         Self(secrets.into())
     }
 
+    /// All of these.
+    pub(super) fn together<'a>(several: impl IntoIterator<Item = &'a Self>) -> Self {
+        Self(several.into_iter().flat_map(|secrets| secrets.0.iter().cloned()).collect())
+    }
+
+    /// These and those.
+    pub(crate) fn and(&self, others: &Self) -> Self {
+        Self::together([self, others])
+    }
+
+    /// Whether there is anything to redact.
+    pub(crate) fn are_in(&self, text: &str) -> bool {
+        self.0.iter().any(|(secret, _)| text.contains(secret.as_str()))
+    }
+
     /// The text with `[redacted NAME]` in place of each value.
-    pub(super) fn redact(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         let found = |(secret, name): &'_ (String, String)| {
             let ranges = text.match_indices(secret.as_str()).map(|(at, _)| at..at + secret.len());
             ranges.map(|range| (range, name.clone())).collect::<Vec<_>>()

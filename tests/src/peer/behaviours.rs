@@ -140,7 +140,10 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
     ("a tool with a path for a name", |wire| {
         let names = (ServerName::new("fixture"), ToolName::new("../".repeat(42)));
         let (Ok(server), Ok(tool)) = names else { return value("0") };
-        asked(wire, Request::Call { server, tool, arguments: b"{}".to_vec(), timeout_ms: None })
+        asked(
+            wire,
+            Request::Call { server, tool, arguments: b"{}".to_vec(), timeout_ms: None, line: Some(0) },
+        )
     }),
     // Ends of the channel and of the process.
     ("half-close", |wire| match wire.half_close() {

@@ -86,9 +86,13 @@ pub(crate) fn request(call: u32, request: Request) -> FromWorker {
 /// A call of the fixture server.
 pub(crate) fn call(tool: &str, arguments: impl Into<Vec<u8>>) -> Request {
     match (ServerName::new("fixture"), ToolName::new(tool)) {
-        (Ok(server), Ok(tool)) => {
-            Request::Call { server, tool, arguments: arguments.into(), timeout_ms: None }
-        }
+        (Ok(server), Ok(tool)) => Request::Call {
+            server,
+            tool,
+            arguments: arguments.into(),
+            timeout_ms: None,
+            line: Some(u32::MAX),
+        },
         _ => Request::ListServers,
     }
 }

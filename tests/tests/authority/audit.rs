@@ -76,8 +76,15 @@ fn neither_arguments_nor_results_are_kept_and_only_the_owner_can_read() {
     assert!(lockhouse.audit().len() == 2 && !format!("{:?}", lockhouse.audit()).contains("hunter2"));
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&lockhouse.audit_directory()), 0o700);
-    for segment in std::fs::read_dir(lockhouse.audit_directory()).unwrap() {
-        assert_eq!(mode(&segment.unwrap().path()), 0o600);
+    let index = lockhouse.audit_directory().join("segments.jsonl");
+    let secrets = ["audit-key", "audit-salt"].map(|name| lockhouse.path("state/lockhouse").join(name));
+    for file in lockhouse.segments().into_iter().chain([index]).chain(secrets) {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    let code = lockhouse.audit_directory().join("code");
+    assert_eq!(mode(&code), 0o700);
+    for program in std::fs::read_dir(code).unwrap() {
+        assert_eq!(mode(&program.unwrap().path()), 0o600);
     }
 }
 

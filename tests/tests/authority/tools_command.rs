@@ -11,9 +11,41 @@ fn every_tool_is_listed_with_what_the_policy_says() {
     insta::assert_snapshot!("listed_tools", lockhouse.run(&["tools", "list"]).told());
     let rows = lockhouse.run(&["tools", "list", "--json"]).json();
     let row = |name: &str| rows.as_array().unwrap().iter().find(|row| row["tool"] == name).unwrap().clone();
-    assert_eq!((&row("add")["policy"], &row("add")["reads_only"]), (&json!("allowed"), &json!(true)));
-    assert_eq!(row("fail")["policy"], "denied");
+    assert_eq!((&row("add")["policy"], &row("add")["reads_only"]), (&json!("allow"), &json!(true)));
+    assert_eq!(row("fail")["policy"], "deny");
     assert_eq!(rows.as_array().unwrap().len(), 13);
+}
+
+/// Wherever a tool is shown, it says when a person is asked; the others say nothing of it.
+#[test]
+fn a_tool_that_a_person_is_asked_about_says_so() {
+    let policy = "version = 1\n[servers.fixture]\nallow = [\"count\"]\nask = [\"add\"]\n";
+    let lockhouse = Lockhouse::new().server("fixture", &[]).policy(policy);
+    let rows = lockhouse.run(&["tools", "list", "--json"]).json();
+    let row = |name: &str| rows.as_array().unwrap().iter().find(|row| row["tool"] == name).unwrap().clone();
+    assert_eq!((&row("add")["policy"], &row("count")["policy"]), (&json!("ask"), &json!("allow")));
+
+    let words = "a person is asked before each call";
+    let program = "\
+from mcp_tools import describe, fixture, search_tools
+asked, free = ([fixture.add.__doc__, describe('fixture', name), search_tools(name, 1)[0]] for name in ('add', 'count'))
+asked[0], asked[1:], fixture.count.__doc__, free[1:]";
+    let answer = lockhouse.answer("python", program);
+    let [doc, asked, other_doc, free] = [0, 1, 2, 3].map(|index| answer["value"][index].clone());
+    assert!(doc.as_str().unwrap().starts_with(&format!("add(a: float, b: float)  # {words}\n")), "{answer}");
+    assert!(!other_doc.as_str().unwrap().contains(words), "{answer}");
+    for (asked, free) in asked.as_array().unwrap().iter().zip(free.as_array().unwrap()) {
+        assert_eq!((&asked["ask"], &free["ask"]), (&json!(true), &json!(null)), "{answer}");
+        assert!(asked["python"].as_str().unwrap().ends_with(&format!("  # {words}")), "{asked}");
+        assert!(asked["typescript"].as_str().unwrap().ends_with(&format!("  // {words}")), "{asked}");
+        assert!(!free.to_string().contains(words), "{free}");
+    }
+    let listed = lockhouse
+        .answer("typescript", "(await mcp.fixture.listTools()).map((tool) => [tool.name, tool.ask])");
+    assert_eq!(listed["value"].to_string().matches("true").count(), 1, "{listed}");
+
+    let told = lockhouse.run(&["server", "get", "fixture"]).stdout;
+    assert!(told.contains("a person is asked      1: add\n"), "{told}");
 }
 
 #[test]
@@ -31,7 +63,7 @@ fn one_tool_is_shown_in_full() {
     let lockhouse = Lockhouse::new().server("fixture", &[]).policy(POLICY);
     let shown = lockhouse.run(&["tools", "show", "fixture.add"]).json();
     assert_eq!(shown["inputSchema"]["properties"]["a"]["type"], "number", "{shown}");
-    assert_eq!((&shown["policy"], &shown["read_only"]), (&json!("allowed"), &json!(true)));
+    assert_eq!((&shown["policy"], &shown["read_only"]), (&json!("allow"), &json!(true)));
     for (name, words) in [("fixture.none", "tools list"), ("none.add", "tools list"), ("add", "SERVER.TOOL")]
     {
         let finished = lockhouse.run(&["tools", "show", name]);

@@ -81,7 +81,7 @@ fn a_server_of_a_clients_file_is_called() {
         let finished = lockhouse.run(&["tools", "list", "--json", "--servers", &path]);
         let tools = finished.json();
         let permitted = |tool: &str| {
-            tools.as_array().unwrap().iter().any(|row| row["tool"] == tool && row["policy"] == "allowed")
+            tools.as_array().unwrap().iter().any(|row| row["tool"] == tool && row["policy"] == "allow")
         };
         // What a client allows is not permission here.
         table.row(name, ensure(permitted("add") && !permitted("fail"), &finished));

@@ -11,11 +11,12 @@ _without_ssl = _sys.modules.setdefault("ssl", None) is None
 import asyncio as _asyncio
 if _without_ssl:
     del _sys.modules["ssl"]
+import inspect as _inspect
 import threading as _threading
 import weakref as _weakref
 
 import _lockhouse
-from lockhouse_calls import milliseconds as _milliseconds, read as _read
+from lockhouse_calls import line_here as _line_here, milliseconds as _milliseconds, read as _read
 from lockhouse_resources import FUNCTIONS as _resources
 from lockhouse_servers import server_attribute as _server_attribute
 from lockhouse_streams import flush as _flush_output, require_room as _require_room
@@ -35,9 +36,25 @@ def __getattr__(name):
     return _server_attribute(__name__, name)
 
 
-async def call_tool(server, tool=None, arguments=None, /, **named):
+def _as_coroutine_function(function):
+    """Marks a function that gives a coroutine, for those who ask before they call it."""
+    if hasattr(_inspect, "markcoroutinefunction"):  # From 3.12 on.
+        return _inspect.markcoroutinefunction(function)
+    function._is_coroutine = _asyncio.coroutines._is_coroutine
+    return function
+
+
+@_as_coroutine_function
+def call_tool(server, tool=None, arguments=None, /, **named):
     """Calls a tool by name, as `mcp_tools.call_tool` does."""
-    return await call(*_request(server, tool, arguments, named))
+    return _call_tool(_line_here(), server, tool, arguments, named)
+
+
+async def _call_tool(line, server, tool, arguments, named):
+    return await call(*_request(server, tool, arguments, named), line=line)
+
+
+_call_tool.__name__ = _call_tool.__qualname__ = "call_tool"
 
 
 async def list_resources(server):
@@ -60,8 +77,8 @@ async def get_prompt(server, name, arguments=None, /, **named):
     return await _asyncio.to_thread(_resources["get_prompt"], server, name, arguments, **named)
 
 
-async def call(server, tool, arguments, timeout=None):
-    """`tools/call`; `arguments` is JSON."""
+async def call(server, tool, arguments, timeout=None, *, line):
+    """`tools/call`; `arguments` is JSON, `line` the program's line that made the call."""
     timeout_ms = _milliseconds(timeout)
     _flush_output()
     _require_room(len(arguments))
@@ -71,7 +88,7 @@ async def call(server, tool, arguments, timeout=None):
         loop.add_reader(_lockhouse.wake_fileno(), _deliver)
         _listening.add(loop)
     with _lock:  # Else another thread could read the reply before it is waited for.
-        number = _lockhouse.start_call(server, tool, arguments, timeout_ms)
+        number = _lockhouse.start_call(server, tool, arguments, timeout_ms, line)
         if number > 0:
             future = _waiting[number] = loop.create_future()
     if number <= 0:  # A name that cannot be one: answered at once.

@@ -3,10 +3,15 @@
 import keyword
 import re
 import threading
+from sys import _getframe
 
 import _lockhouse
 from lockhouse_streams import flush, require_room
 from lockhouse_values import from_envelope, parse, to_json
+
+
+CODE = "<code>"  # The file name of the program.
+_FRAMES_MAX = 64
 
 
 class ToolError(Exception):
@@ -49,9 +54,23 @@ def ask(request, *arguments):
 
 def call(server, tool, arguments, timeout=None):
     """`tools/call`, waiting for its answer; `arguments` is JSON."""
+    line, timeout_ms = line_here(), milliseconds(timeout)
     flush()
     require_room(len(arguments))
-    return read(from_envelope, _lockhouse.call(server, tool, arguments, milliseconds(timeout)), server, tool)
+    return read(from_envelope, _lockhouse.call(server, tool, arguments, timeout_ms, line), server, tool)
+
+
+def line_here():
+    """The line of the program that is being run, by the nearest frame of its own; None where there is none near."""
+    frame = _getframe(2)
+    for _ in range(_FRAMES_MAX):
+        if frame.f_code.co_filename == CODE:
+            line = frame.f_lineno
+            return line if line is not None and 0 < line else None
+        frame = frame.f_back
+        if frame is None:
+            break
+    return None
 
 
 def milliseconds(timeout):

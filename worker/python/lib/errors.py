@@ -7,9 +7,8 @@ import linecache
 import traceback
 import warnings
 
-from lockhouse_calls import ToolError
+from lockhouse_calls import CODE as FILENAME, ToolError
 from lockhouse_hints import hint, truth
-from lockhouse_sealed import CODE as FILENAME
 
 MAX_MESSAGE = 2_000
 MAX_TRACEBACK = 4_096

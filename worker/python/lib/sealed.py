@@ -14,11 +14,10 @@ import socket
 import sys
 from importlib.machinery import BuiltinImporter, FrozenImporter
 
-from lockhouse_calls import identifier, server_named
+from lockhouse_calls import CODE, identifier, server_named
 from lockhouse_servers import ServerFinder
 from lockhouse_streams import INPUT, PREFIX, tell
 
-CODE = "<code>"
 TOOL = "use a tool of an MCP server instead"
 FILES = f"{PREFIX}: files cannot be opened; use io.StringIO or io.BytesIO, or a tool of an MCP server, instead"
 NETWORK = f"{PREFIX}: there is no network; {TOOL}"

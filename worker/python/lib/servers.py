@@ -8,7 +8,7 @@ from types import ModuleType
 
 import _lockhouse
 from lockhouse_calls import (
-    ToolError, arguments_of, ask, begin as _begin, call, identifier, known_servers, server_named, tools_of,
+    ToolError, arguments_of, ask, begin as _begin, call, identifier, known_servers, line_here, server_named, tools_of,
 )
 from lockhouse_resources import FUNCTIONS, bound
 
@@ -76,17 +76,25 @@ def missing(message, name, module, depth):
 
 def _function(module, server, row):
     tool = row["name"]
+    name = row.get("identifier") or identifier(tool)
     parameters = row.get("parameters", ())
     if module.startswith(_ASYNC):
-        from mcp_tools.aio import call as call_async
+        from mcp_tools.aio import _as_coroutine_function, call as call_async
 
-        async def function(*args, **kwargs):
-            return await call_async(server, tool, arguments_of(server, tool, parameters, args, kwargs))
+        async def later(line, args, kwargs):
+            return await call_async(server, tool, arguments_of(server, tool, parameters, args, kwargs), line=line)
+
+        # The line is that of the call: a task that is made of it runs from the event loop.
+        @_as_coroutine_function
+        def function(*args, **kwargs):
+            return later(line_here(), args, kwargs)
+
+        later.__name__ = later.__qualname__ = name
     else:
         def function(*args, **kwargs):
             return call(server, tool, arguments_of(server, tool, parameters, args, kwargs))
 
-    function.__name__ = function.__qualname__ = row.get("identifier") or identifier(tool)
+    function.__name__ = function.__qualname__ = name
     function.__module__ = module
     function.__doc__ = "\n\n".join(filter(None, (row.get("python"), row.get("summary") or row.get("description"))))
     function.tool = (server, tool)

@@ -68,22 +68,24 @@ fn call_request(
     tool: &str,
     arguments: &[u8],
     timeout_ms: Option<u32>,
+    line: Option<u32>,
 ) -> Result<Request, InvalidName> {
     let (server, tool) = (ServerName::new(server)?, ToolName::new(tool)?);
-    Ok(Request::Call { server, tool, arguments: arguments.to_vec(), timeout_ms })
+    Ok(Request::Call { server, tool, arguments: arguments.to_vec(), timeout_ms, line })
 }
 
 /// Calls a tool and waits.
 #[pyfunction]
-#[pyo3(signature = (server, tool, arguments, timeout_ms=None))]
+#[pyo3(signature = (server, tool, arguments, timeout_ms=None, line=None))]
 pub(crate) fn call<'py>(
     py: Python<'py>,
     server: &str,
     tool: &str,
     arguments: &[u8],
     timeout_ms: Option<u32>,
+    line: Option<u32>,
 ) -> PyResult<Pair<'py>> {
-    ask(py, call_request(server, tool, arguments, timeout_ms))
+    ask(py, call_request(server, tool, arguments, timeout_ms, line))
 }
 
 /// One server's permitted resources and templates.
@@ -152,15 +154,17 @@ pub(crate) fn search(py: Python<'_>, query: String, limit: u32) -> PyResult<Pair
 
 /// Queues a call whose reply [`drain`] will give. -1 for a name that cannot be.
 #[pyfunction]
-#[pyo3(signature = (server, tool, arguments, timeout_ms=None))]
+#[pyo3(signature = (server, tool, arguments, timeout_ms=None, line=None))]
 pub(crate) fn start_call(
     server: &str,
     tool: &str,
     arguments: &[u8],
     timeout_ms: Option<u32>,
+    line: Option<u32>,
 ) -> PyResult<i64> {
     let host = host()?;
-    Ok(call_request(server, tool, arguments, timeout_ms).map_or(-1, |request| host.start(request).0.into()))
+    let request = call_request(server, tool, arguments, timeout_ms, line);
+    Ok(request.map_or(-1, |request| host.start(request).0.into()))
 }
 
 /// Sends what is queued.

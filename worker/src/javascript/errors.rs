@@ -214,6 +214,11 @@ fn hint(error: &CodeError) -> Option<String> {
     too_deep.then(|| "write it as a loop, with an array as the stack".to_owned())
 }
 
+/// The program's line in a stack of QuickJS: that of its innermost frame.
+pub(super) fn line(stack: &str, positions: Option<&Positions>) -> Option<u32> {
+    frames(stack, positions).next().map(|(_, place)| place.line)
+}
+
 /// The frames of a stack that are the program's own, in its own positions.
 pub(super) fn user_frames(stack: &str, positions: Option<&Positions>) -> Vec<String> {
     frames(stack, positions)

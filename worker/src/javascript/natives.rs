@@ -42,7 +42,8 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> 
                       first: String,
                       second: String,
                       third: String,
-                      timeout_ms: u32|
+                      timeout_ms: u32,
+                      stack: String|
           -> Result<Array<'js>> {
         if shared.host.get().is_some_and(|host| !host.has_room()) {
             let words = "too many calls wait for their turn: await some before you start more";
@@ -51,7 +52,8 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> 
         let too_deep = |_| Exception::throw_range(&ctx, "the arguments are nested too deeply for JSON");
         let third = values::portable(third).map_err(too_deep)?;
         let answer = Array::new(ctx.clone())?;
-        match requests::parse(Asked { kind, texts: (first, second, third), timeout_ms }) {
+        let line = errors::line(&stack, shared.positions.borrow().as_ref());
+        match requests::parse(Asked { kind, texts: (first, second, third), timeout_ms, line }) {
             Ok(request) => {
                 let call = shared.host.get().map(|host| host.start(request));
                 shared.under_way.set(shared.under_way.get() + u32::from(call.is_some()));
@@ -67,7 +69,7 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> 
     let shared = Rc::clone(link);
     let ask = move |ctx: Ctx<'js>, kind: String, first: String, second: String| -> Result<Array<'js>> {
         let texts = (first, second, String::new());
-        let reply = match requests::parse(Asked { kind, texts, timeout_ms: 0 }) {
+        let reply = match requests::parse(Asked { kind, texts, timeout_ms: 0, line: None }) {
             Ok(request) => shared
                 .host
                 .get()

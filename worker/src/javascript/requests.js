@@ -43,7 +43,7 @@
     new Promise((resolve, reject) => {
       const stack = stackHere();
       const [first = "", second = "", third = ""] = texts;
-      const answer = native.start(kind, wellFormed(first), wellFormed(second), third, timeoutMs);
+      const answer = native.start(kind, wellFormed(first), wellFormed(second), third, timeoutMs, stack);
       if (answer[1]) reject(errorFrom(answer[1], stack));
       else pending.set(answer[0], { resolve, reject, shape, stack, subject });
     });

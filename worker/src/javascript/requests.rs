@@ -10,6 +10,8 @@ pub(super) struct Asked {
     pub(super) texts: (String, String, String),
     /// 0 for the configured one.
     pub(super) timeout_ms: u32,
+    /// Of the program.
+    pub(super) line: Option<u32>,
 }
 
 /// What a request is about; which texts it carries depends on it.
@@ -23,6 +25,7 @@ fn request(asked: Asked) -> std::result::Result<Request, String> {
             tool: tool(second)?,
             arguments: third.into_bytes(),
             timeout_ms: (asked.timeout_ms > 0).then_some(asked.timeout_ms),
+            line: asked.line,
         },
         "describe" => Request::Describe { server: server(first)?, tool: tool(second)? },
         "list_tools" => Request::ListTools { server: server(first)? },

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lockhouse_policies::Policy;
+use lockhouse_policies::{Effect, Policy};
 use lockhouse_protocol::ServerName;
 
 use super::report::Report;
@@ -10,6 +10,7 @@ use super::{definition, find, load, progress};
 use crate::cli::complain_config;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::config::{self, Files, Written};
+use crate::gate::standing;
 use crate::upstream::{Connection, Upstreams};
 
 #[derive(Debug, clap::Args)]
@@ -43,6 +44,7 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
         let mut whole = report.to_json();
         whole["definition"] = defined.into();
         whole["permitted_tools"] = offered.as_ref().map(|offered| offered.permitted.clone()).into();
+        whole["asked_tools"] = offered.as_ref().map(|offered| offered.asked.clone()).into();
         whole["denied_tools"] = offered.map(|offered| offered.denied).into();
         println!("{}", for_stdout(&format!("{whole:#}")));
         return Ok(ExitCode::SUCCESS);
@@ -57,8 +59,11 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
     for (key, value) in report.lines() {
         line(key, &value);
     }
-    if let Some(Offered { permitted, denied }) = offered {
+    if let Some(Offered { permitted, asked, denied }) = offered {
         line("permitted", &told(&permitted));
+        if !asked.is_empty() {
+            line("a person is asked", &told(&asked));
+        }
         line("denied", &told(&denied));
     }
     Ok(ExitCode::SUCCESS)
@@ -67,15 +72,19 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
 /// The tools of a server, as the policy has them.
 struct Offered {
     permitted: Vec<String>,
+    /// A person is asked before each call.
+    asked: Vec<String>,
     denied: Vec<String>,
 }
 
 fn offered(policy: &Policy, name: &ServerName, connection: &Connection) -> Option<Offered> {
     let known = connection.known()?;
-    let (permitted, denied): (Vec<_>, Vec<_>) =
-        known.tools.iter().map(|tool| &tool.name).partition(|tool| policy.permits(name, tool, None));
-    let names = |tools: Vec<_>| tools.into_iter().map(ToString::to_string).collect();
-    Some(Offered { permitted: names(permitted), denied: names(denied) })
+    let names = |wanted: Effect| {
+        let tools = known.tools.iter().map(|tool| &tool.name);
+        tools.filter(|tool| standing(policy, name, tool) == wanted).map(ToString::to_string).collect()
+    };
+    let [permitted, asked, denied] = [Effect::Allow, Effect::Ask, Effect::Deny].map(names);
+    Some(Offered { permitted, asked, denied })
 }
 
 /// Names that a line has room for; `tools list` shows all.

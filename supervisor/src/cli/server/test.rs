@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 use lockhouse_protocol::{CallId, ExecutionId, Request, ServerName, ToolName};
 
 use super::{find, load};
+use crate::ai_client::OpenQuestions;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::unavailable::why_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config, start_with};
 use crate::config::{self, Files, Settings};
-use crate::gate::{Gate, Requester};
+use crate::gate::Requester;
+use crate::supervisor::Supervisor;
 use crate::upstream::{Caller, Connection, Ending, Reach};
 use steps::Steps;
 
@@ -50,7 +52,7 @@ pub(super) async fn test(files: &Files, arguments: Arguments) -> Result<ExitCode
         if let Some(connection) = supervisor.gate().upstreams().get(&name) {
             connected(connection, begun, &advice, &mut steps).await;
             if let (Some(call), true) = (call, steps.all_done()) {
-                called(&supervisor.gate(), &name, call, &mut steps).await;
+                called(&supervisor, &name, call, &mut steps).await;
             }
             let stopping = Instant::now();
             supervisor.close().await;
@@ -73,7 +75,7 @@ fn call(name: &ServerName, arguments: &Arguments) -> Result<Option<Request>, Exi
         return Err(ExitCode::from(USAGE));
     }
     let arguments = arguments.arguments.clone().into_bytes();
-    Ok(Some(Request::Call { server: name.clone(), tool, arguments, timeout_ms: None }))
+    Ok(Some(Request::Call { server: name.clone(), tool, arguments, timeout_ms: None, line: None }))
 }
 
 /// Whether there is anything to connect to.
@@ -131,10 +133,11 @@ async fn connected(connection: &Connection, begun: Instant, advice: &str, steps:
 }
 
 /// One call, on the same way as a program's: the policy decides, and there is a record of it.
-async fn called(gate: &Gate, name: &ServerName, call: Request, steps: &mut Steps) {
+async fn called(supervisor: &Supervisor, name: &ServerName, call: Request, steps: &mut Steps) {
     let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
-    let caller = Caller { execution, client: None, ai_client: None };
-    let from = Requester::new(caller, vec![name.clone()], "".into());
+    let caller = Caller { execution, client: None, ai_client: None, questions: OpenQuestions::default() };
+    let (gate, approvers) = (supervisor.gate(), supervisor.approvers().clone());
+    let from = Requester::new(caller, vec![name.clone()], "".into(), approvers, gate.audit());
     let begun = Instant::now();
     let (reply, _) = gate.answer(&from, CallId(1), call).await;
     let shown = |json: Vec<u8>| String::from_utf8_lossy(&json).chars().take(SHOWN_CHARS_MAX).collect();

@@ -1,0 +1,132 @@
+//! `segments.jsonl`: which segments there are, so that one that is missing or cut is missed.
+//!
+//! It is one chain for all processes, written under a lock of the file, and each of its lines is signed: there are a few
+//! for each process, where a segment has thousands. Whoever holds the lock sees segments and index agree.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use serde::Deserialize;
+
+use super::line::{Body, Chain, Hash, hash};
+use super::segment::SegmentName;
+use super::sign::Secrets;
+use crate::catalog::hex;
+
+pub(super) const INDEX: &str = "segments.jsonl";
+/// Longer than any line of it.
+pub(super) const LINE_BYTES_MAX: u64 = 16 * 1024;
+/// Who holds the lock writes a line or two. One that does not let go must not stop this process for good.
+const LOCK_TRIES: u32 = 200;
+const LOCK_AGAIN_AFTER: Duration = Duration::from_millis(2);
+
+/// The index, while nobody else writes it.
+#[derive(Debug)]
+pub(super) struct Index {
+    file: Flock<File>,
+    chain: Chain,
+    bytes: u64,
+}
+
+#[derive(Deserialize)]
+struct Numbered {
+    seq: u64,
+}
+
+/// Takes the lock, to write or only to look.
+pub(super) fn lock(mut file: File, how: FlockArg) -> io::Result<Flock<File>> {
+    for _ in 0..LOCK_TRIES {
+        file = match Flock::lock(file, how) {
+            Ok(locked) => return Ok(locked),
+            Err((file, Errno::EWOULDBLOCK | Errno::EINTR)) => file,
+            Err((_, error)) => return Err(error.into()),
+        };
+        std::thread::sleep(LOCK_AGAIN_AFTER);
+    }
+    let told = format!("another process does not let go of {INDEX}");
+    Err(io::Error::new(io::ErrorKind::TimedOut, told))
+}
+
+impl Index {
+    pub(super) fn open(directory: &Path) -> io::Result<Self> {
+        let path = directory.join(INDEX);
+        let open = || OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&path);
+        let mut file = lock(open()?, FlockArg::LockExclusiveNonblock)?;
+        let length = file.metadata()?.len();
+        let from = length.saturating_sub(2 * LINE_BYTES_MAX);
+        file.seek(SeekFrom::Start(from))?;
+        let mut tail = Vec::new();
+        (&*file).take(2 * LINE_BYTES_MAX).read_to_end(&mut tail)?;
+        // A process that was killed in the middle of a line had told nobody of it.
+        let whole = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let bytes = from + whole as u64;
+        if bytes < length {
+            file.set_len(bytes)?;
+        }
+        let last = tail[..whole].strip_suffix(b"\n").map(|lines| {
+            let start = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            &lines[start..]
+        });
+        let chain = match last {
+            None => Chain { seq: 0, prev: [0; 32] },
+            // Whatever somebody made of the last line, calls go on, and `verify` finds it.
+            Some(line) => Chain {
+                seq: serde_json::from_slice::<Numbered>(line).map_or(0, |line| line.seq.saturating_add(1)),
+                prev: hash(line),
+            },
+        };
+        Ok(Self { file, chain, bytes })
+    }
+
+    /// A segment has begun with this line.
+    pub(super) fn opened(
+        &mut self,
+        now: SystemTime,
+        secrets: &Secrets,
+        name: &SegmentName,
+        first: Hash,
+    ) -> io::Result<()> {
+        let body = Body::new("opened").text("segment", name.as_str()).text("first", &hex(&first));
+        self.add(now, secrets, &body)
+    }
+
+    /// A segment has ended with this line.
+    pub(super) fn closed(
+        &mut self,
+        now: SystemTime,
+        secrets: &Secrets,
+        name: &SegmentName,
+        last_seq: u64,
+        last: Hash,
+    ) -> io::Result<()> {
+        let body = Body::new("closed").text("segment", name.as_str());
+        self.add(now, secrets, &body.number("last_seq", last_seq).text("last", &hex(&last)))
+    }
+
+    /// A segment is so old that it goes.
+    pub(super) fn expired(
+        &mut self,
+        now: SystemTime,
+        secrets: &Secrets,
+        name: &SegmentName,
+    ) -> io::Result<()> {
+        self.add(now, secrets, &Body::new("expired").text("segment", name.as_str()))
+    }
+
+    fn add(&mut self, now: SystemTime, secrets: &Secrets, body: &Body) -> io::Result<()> {
+        let (mut chain, mut line) = (self.chain, Vec::new());
+        chain.push_signed(&mut line, now, body, secrets);
+        if let Err(error) = self.file.write_all(&line).and_then(|()| self.file.sync_data()) {
+            let _ = self.file.set_len(self.bytes);
+            return Err(error);
+        }
+        self.chain = chain;
+        self.bytes += line.len() as u64;
+        Ok(())
+    }
+}

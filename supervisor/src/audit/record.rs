@@ -1,0 +1,203 @@
+//! Records as they are read.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// One record.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) seq: u64,
+    /// RFC 3339 with microseconds, by UTC.
+    pub(crate) time: String,
+    pub(crate) event: Event,
+}
+
+/// What a record tells.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// Code is about to run.
+    Execution {
+        execution: String,
+        client: Option<String>,
+        language: String,
+        servers: Vec<String>,
+        /// SHA-256.
+        code: String,
+        code_bytes: u64,
+    },
+    /// A permitted call is about to go out.
+    Call {
+        about: About,
+        arguments: Arguments,
+        /// `allow`, or `ask` for one that a person approved.
+        decision: String,
+        /// `FILE:LINE`.
+        rule: String,
+        /// How far the person's answer goes.
+        approval: Option<String>,
+    },
+    /// A person was asked.
+    Approval { about: About, digest: String, through: Option<String>, outcome: String },
+    /// A call was refused.
+    Denial { about: About, decision: String, reason: String, rule: Option<String> },
+    /// A call is over.
+    Outcome { about: About, outcome: String, ms: f64, result_bytes: u64 },
+    /// A server asked the person something.
+    Question { execution: String, server: String, outcome: String },
+    /// Code has run.
+    End { execution: String, status: String, wall_ms: f64, cpu_ms: Option<f64>, calls: u64 },
+    /// Records are missing here, and why.
+    Gap { since: String, records: u64, reason: String },
+    /// What the log says of itself: `open`, `checkpoint`, `close`, or what a later version has.
+    Chain { event: String },
+}
+
+/// What a call is known by.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    pub(crate) execution: String,
+    /// The same in every record of one call.
+    pub(crate) call: String,
+    pub(crate) client: Option<String>,
+    pub(crate) server: String,
+    /// `tool`, `resource`, `prompt` or `list`.
+    pub(crate) kind: &'static str,
+    /// The name, the URI, or what was listed.
+    pub(crate) item: String,
+}
+
+/// What is known of the arguments of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Arguments {
+    /// Names with types, or with the shapes of objects.
+    pub(crate) shape: Map<String, Value>,
+    /// The same for the same arguments.
+    pub(crate) hash: String,
+    pub(crate) bytes: u64,
+    /// Where the configuration keeps them.
+    pub(crate) values: Option<Map<String, Value>>,
+    /// Whether the values are all there, each as it was.
+    pub(crate) values_exact: bool,
+}
+
+/// Any record: its members, as far as it has them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Members {
+    pub(super) seq: u64,
+    pub(super) time: String,
+    pub(super) event: String,
+    pub(super) execution: Option<String>,
+    call: Option<String>,
+    pub(super) client: Option<String>,
+    pub(super) server: Option<String>,
+    pub(super) tool: Option<String>,
+    resource: Option<String>,
+    prompt: Option<String>,
+    list: Option<String>,
+    language: Option<String>,
+    servers: Vec<String>,
+    code: Option<String>,
+    code_bytes: u64,
+    arguments: Map<String, Value>,
+    arguments_hash: Option<String>,
+    arguments_bytes: u64,
+    values: Option<Map<String, Value>>,
+    values_exact: bool,
+    pub(super) decision: Option<String>,
+    rule: Option<String>,
+    approval: Option<String>,
+    digest: Option<String>,
+    through: Option<String>,
+    pub(super) outcome: Option<String>,
+    reason: Option<String>,
+    ms: f64,
+    result_bytes: u64,
+    pub(super) status: Option<String>,
+    wall_ms: f64,
+    cpu_ms: Option<f64>,
+    calls: u64,
+    since: Option<String>,
+    records: u64,
+}
+
+impl Members {
+    /// The record that they make. What is missing in it is told as empty: it is `verify` that says what is wrong.
+    pub(super) fn into_record(mut self) -> Record {
+        let text = Option::unwrap_or_default;
+        let execution = |members: &mut Self| members.execution.take().unwrap_or_default();
+        let event = match self.event.as_str() {
+            "execution" => Event::Execution {
+                execution: execution(&mut self),
+                client: self.client,
+                language: text(self.language),
+                servers: self.servers,
+                code: text(self.code),
+                code_bytes: self.code_bytes,
+            },
+            "call" => Event::Call {
+                about: self.about(),
+                arguments: Arguments {
+                    shape: self.arguments,
+                    hash: text(self.arguments_hash),
+                    bytes: self.arguments_bytes,
+                    values: self.values,
+                    values_exact: self.values_exact,
+                },
+                decision: text(self.decision),
+                rule: text(self.rule),
+                approval: self.approval,
+            },
+            "approval" => Event::Approval {
+                about: self.about(),
+                digest: text(self.digest),
+                through: self.through,
+                outcome: text(self.outcome),
+            },
+            "denial" => Event::Denial {
+                about: self.about(),
+                decision: text(self.decision),
+                reason: text(self.reason),
+                rule: self.rule,
+            },
+            "outcome" => Event::Outcome {
+                about: self.about(),
+                outcome: text(self.outcome),
+                ms: self.ms,
+                result_bytes: self.result_bytes,
+            },
+            "question" => Event::Question {
+                execution: execution(&mut self),
+                server: text(self.server),
+                outcome: text(self.outcome),
+            },
+            "end" => Event::End {
+                execution: execution(&mut self),
+                status: text(self.status),
+                wall_ms: self.wall_ms,
+                cpu_ms: self.cpu_ms,
+                calls: self.calls,
+            },
+            "gap" => Event::Gap { since: text(self.since), records: self.records, reason: text(self.reason) },
+            _ => Event::Chain { event: self.event },
+        };
+        Record { seq: self.seq, time: self.time, event }
+    }
+
+    fn about(&mut self) -> About {
+        let (kind, item) = match (self.tool.take(), self.resource.take(), self.prompt.take()) {
+            (Some(tool), ..) => ("tool", Some(tool)),
+            (_, Some(resource), _) => ("resource", Some(resource)),
+            (.., Some(prompt)) => ("prompt", Some(prompt)),
+            _ => ("list", self.list.take()),
+        };
+        About {
+            execution: self.execution.take().unwrap_or_default(),
+            call: self.call.take().unwrap_or_default(),
+            client: self.client.take(),
+            server: self.server.take().unwrap_or_default(),
+            kind,
+            item: item.unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The control socket: where `lockhouse approvals` reaches a supervisor that runs.
+//!
+//! A Unix domain socket in a directory that only its owner can enter. Each line is one JSON object, of the messages in
+//! `gate/approvals/desk.rs`; who connects says first that they watch. The kernel tells who connects, and nobody but the
+//! same user, or root, is heard. A worker cannot reach it: it has no file, and can make no socket. Whoever runs as this user
+//! can, an AI client with a shell among them; docs/approvals.md says what that means.
+
+mod connection;
+pub(crate) mod place;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use interprocess::local_socket::tokio::{Listener, Stream};
+use interprocess::local_socket::traits::StreamCommon;
+use interprocess::local_socket::traits::tokio::Listener as _;
+use interprocess::local_socket::{GenericFilePath, ListenerOptions, ToFsName};
+use interprocess::os::unix::local_socket::ListenerOptionsExt;
+use nix::unistd::geteuid;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+use crate::gate::Desk;
+
+pub(crate) use connection::{LINE_BYTES_MAX, VERSION, read_line, write_line};
+
+/// Connections at one time.
+const CONNECTIONS_MAX: usize = 16;
+/// After an error that may pass, such as too many open files.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// An open socket. It closes when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ControlSocket {
+    path: PathBuf,
+    accepting: JoinHandle<()>,
+}
+
+impl ControlSocket {
+    /// Opens the socket of this process, and clears away those of supervisors that were killed. Without one, people at this
+    /// machine cannot be asked, and the log says why.
+    pub(crate) fn open(desk: &Desk) -> Option<Self> {
+        let opened =
+            place::own().ok_or_else(|| "no directory for it is known".to_owned()).and_then(|directory| {
+                place::make(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+                place::clear(&directory);
+                let path = directory.join(place::name(std::process::id()));
+                let listener = listen(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+                Ok((path, listener))
+            });
+        match opened {
+            Ok((path, listener)) => {
+                let accepting = tokio::spawn(accept(listener, desk.clone()));
+                Some(Self { path, accepting })
+            }
+            Err(reason) => {
+                tracing::warn!(
+                    "no control socket, so `lockhouse approvals` cannot reach this process: {reason}"
+                );
+                None
+            }
+        }
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        self.accepting.abort();
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn listen(path: &Path) -> std::io::Result<Listener> {
+    let name = path.to_fs_name::<GenericFilePath>()?;
+    // Its removal is ours: a listener that is dropped late must not remove the socket of another.
+    let listener = ListenerOptions::new().name(name).mode(0o600).reclaim_name(false).create_tokio()?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+async fn accept(listener: Listener, desk: Desk) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let stream = match listener.accept().await {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!("the control socket: {error}");
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
+        if !is_trusted(&stream) {
+            tracing::warn!("another user connected to the control socket, and was not heard");
+            continue;
+        }
+        let Ok(place) = places.clone().try_acquire_owned() else {
+            tracing::warn!("the control socket has {CONNECTIONS_MAX} connections, and takes no more");
+            continue;
+        };
+        let desk = desk.clone();
+        tokio::spawn(async move {
+            connection::serve(&stream, &desk).await;
+            drop(place);
+        });
+    }
+}
+
+/// Whether the one at the other end is this user, or root, as the kernel says.
+pub(crate) fn is_trusted(stream: &Stream) -> bool {
+    let peer = stream.peer_creds().ok().and_then(|peer| peer.euid());
+    peer.is_some_and(|uid| uid == 0 || uid == geteuid().as_raw())
+}

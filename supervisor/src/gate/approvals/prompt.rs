@@ -1,0 +1,163 @@
+//! The words that a person reads before they decide. What is not ours in them stands behind a bar, whoever wrote it.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+
+use super::always::Change;
+use super::facts::Facts;
+use super::visible::barred;
+use super::{Approval, batch::Candidate};
+use crate::catalog::hex;
+
+/// Hexadecimal digits of the digest that are shown.
+const SHORT_DIGEST: usize = 12;
+/// Lines of code and of the policy that a table of calls is followed by.
+const LINES_MAX: usize = 5;
+
+/// What is put to a person: the calls of one table, or one call.
+#[derive(Debug)]
+pub(super) struct Prompt {
+    pub(super) calls: Vec<Facts>,
+    /// What binds an answer to exactly these calls.
+    pub(super) digest: String,
+    /// What `always` would do to the policy, if it can be done.
+    pub(super) change: Option<Change>,
+}
+
+impl Prompt {
+    pub(super) fn new(waiting: &[Candidate], code: &str, change: Option<Change>) -> Self {
+        let facts = |call: &Candidate| Facts::of(&call.pending, call.line, call.claims, code, waiting.len());
+        let digest = match waiting {
+            [one] => one.digest.to_hex(),
+            several => {
+                let mut all = Sha256::new();
+                several.iter().for_each(|call| all.update(call.digest.to_hex()));
+                hex(&all.finalize())
+            }
+        };
+        Self { calls: waiting.iter().map(facts).collect(), digest, change }
+    }
+
+    /// The scopes that an answer may have, the narrowest first.
+    pub(super) fn scopes(&self) -> Vec<Approval> {
+        let mut scopes = vec![Approval::Once, Approval::Execution];
+        scopes.extend(self.change.is_some().then_some(Approval::Always));
+        scopes
+    }
+
+    /// What is known of the calls.
+    pub(super) fn text(&self) -> String {
+        let mut text = match self.calls.as_slice() {
+            [call] => one(call),
+            calls => table(calls),
+        };
+        let short = self.digest.get(..SHORT_DIGEST).unwrap_or(&self.digest);
+        let _ = writeln!(
+            text,
+            "Hash: {short}, of exactly {}.",
+            if self.calls.len() == 1 { "this call" } else { "these calls" }
+        );
+        text
+    }
+
+    /// What each scope means, and the change of the policy.
+    pub(super) fn scopes_in_words(&self) -> String {
+        let tools: BTreeSet<String> = self.calls.iter().map(what).collect();
+        let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+        let these = if self.calls.len() == 1 { "this call" } else { "the calls above" };
+        let mut text = format!(
+            "Scopes:\n  once: {these} alone\n  execution: also every further call of the same in this run, whatever the \
+             arguments:\n{}",
+            barred(&tools.join("\n"))
+        );
+        if let Some(change) = &self.change {
+            let _ = write!(
+                text,
+                "  always: the policy is changed so that nobody is asked again:\n{}",
+                barred(&change.diff)
+            );
+        }
+        text
+    }
+}
+
+fn what(call: &Facts) -> String {
+    match call.kind.as_str() {
+        "tool" => format!("{}.{}", call.server, call.name),
+        kind => format!("{}: {kind} {}", call.server, call.name),
+    }
+}
+
+fn one(call: &Facts) -> String {
+    let kind = &call.kind;
+    let mut text = format!(
+        "Running code wants to use this {kind} of server {}:\n{}The server says of what it does to things: {}.\n\
+         With these arguments:\n{}",
+        call.server,
+        barred(&call.name),
+        call.claims,
+        barred(&call.arguments)
+    );
+    if call.arguments_left_out > 0 {
+        let _ = writeln!(
+            text,
+            "WARNING: {} more characters of the arguments are not shown. An answer counts for all of them.",
+            call.arguments_left_out
+        );
+    }
+    text.push_str(&line(call));
+    let _ = write!(text, "The policy asks by this line:\n{}", barred(&call.rule));
+    text
+}
+
+fn line(call: &Facts) -> String {
+    match (call.line, &call.source) {
+        (None, _) => "The line of the code is not known.\n".to_owned(),
+        (Some(line), Some(source)) => format!("Line {line} of the code:\n{}", barred(source)),
+        (Some(line), None) => format!("The code is said to be at its line {line}, and has no such line.\n"),
+    }
+}
+
+fn table(calls: &[Facts]) -> String {
+    let mut text = format!("Running code wants to make {} calls:\n", calls.len());
+    let width = calls.iter().map(|call| what(call).chars().count()).max().unwrap_or(0);
+    let mut is_cut = false;
+    let mut rows = String::new();
+    for (index, call) in calls.iter().enumerate() {
+        let line = call.line.map(|line| format!("line {line}")).unwrap_or_default();
+        let _ = write!(rows, "{:>3}  {:width$}  {line:>9}  {}", index + 1, what(call), call.arguments);
+        if call.arguments_left_out > 0 {
+            is_cut = true;
+            let _ = write!(rows, " (+{} characters)", call.arguments_left_out);
+        }
+        rows.push('\n');
+    }
+    text.push_str(&barred(&rows));
+    if is_cut {
+        text.push_str(
+            "WARNING: not all of the arguments are shown where a number of characters is named. An answer counts for all of \
+             them.\n",
+        );
+    }
+    let claims = calls.iter().map(|call| format!("{}: {}", what(call), call.claims));
+    text.push_str(&few("What the servers say that these do to things:", claims));
+    let sources =
+        calls.iter().filter_map(|call| Some(format!("{:>5}  {}", call.line?, call.source.as_ref()?)));
+    text.push_str(&few("Lines of the code:", sources));
+    text.push_str(&few("The policy asks by:", calls.iter().map(|call| call.rule.clone())));
+    text
+}
+
+/// The first few that differ, under a heading.
+fn few(heading: &str, lines: impl Iterator<Item = String>) -> String {
+    let all: BTreeSet<String> = lines.collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<&str> = all.iter().take(LINES_MAX).map(String::as_str).collect();
+    let more = all.len() - shown.len();
+    let more = if more > 0 { format!("and {more} more\n") } else { String::new() };
+    format!("{heading}\n{}{more}", barred(&shown.join("\n")))
+}
