@@ -209,8 +209,6 @@ fn path() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
-
     #[test]
     fn the_most_specific_counts(
         document in (patterns(4), patterns(3), patterns(1), vec(rule_of(vec![r#""x""#, r#""y""#]), 0..6))
