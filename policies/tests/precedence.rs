@@ -152,7 +152,7 @@ fn expected(document: &Document, tool: &str, arguments: &Map<String, Value>) -> 
     }
     let exactness = |pattern: &str| (!pattern.ends_with('*'), pattern.len());
     let is_met = |(argument, condition): &(String, &str)| {
-        arguments.get(argument).is_some_and(|value| value.to_string() == *condition)
+        arguments.get(argument).and_then(Value::as_str) == Some(condition.trim_matches('"'))
     };
     let applying =
         document.rules.iter().filter(|rule| means(&rule.tool, tool) && rule.when.iter().all(is_met));

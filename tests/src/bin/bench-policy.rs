@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 const TOOLS: usize = 1_000;
 const RULES: usize = 1_000;
-const ROUNDS: usize = 100;
+const ROUNDS: usize = 20;
 
 fn main() {
     println!("one decision, microseconds; {} each\n", TOOLS * ROUNDS);
