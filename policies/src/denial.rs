@@ -136,8 +136,8 @@ fn hint(reason: &DenialReason, call: &Call, view: View<'_>) -> String {
                 }
                 _ => format!("to allow it, a person adds {list} = [\"{item}\"] to this table"),
             }),
-        DenialReason::NoServerTable { table, .. } => {
-            format!("to allow it, a person adds [{table}] with {list} = [\"{item}\"] to the policy")
+        DenialReason::NoServerTable { table, path } => {
+            format!("to allow it, a person adds [{table}] with {list} = [\"{item}\"] to {}", printable(path))
         }
         DenialReason::NoPolicy => {
             "run `lockhouse policy init`, which writes a policy that allows what only reads".to_owned()

@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use lockhouse_policies::{
-    DIAGNOSTICS_MAX, Diagnostic, Diagnostics, PATTERNS_MAX, Policy, Source, TEXT_BYTES_MAX,
+    DIAGNOSTICS_MAX, Diagnostic, Diagnostics, PATTERNS_MAX, Policy, RULES_MAX, Source, TEXT_BYTES_MAX,
 };
 
 fn errors(text: &str) -> Diagnostics {
@@ -119,6 +119,32 @@ fn too_many_patterns_are_refused_once() {
     let fits = format!("version = 1\n[servers.a]\nallow = [{many}]\n");
     assert!(Policy::parse(Source { path: String::new(), text: fits.clone() }).is_ok());
     insta::assert_snapshot!(errors(&format!("{fits}deny = [\n\"x\",\n\"y\"]\n")));
+}
+
+#[test]
+fn too_many_rules_conditions_and_examples_are_refused() {
+    let rule = |rest: &str| format!("[[servers.a.rules]]\ntool = \"x\"\neffect = \"deny\"\n{rest}\n");
+    let of = |rules: &str| format!("version = 1\n{rules}");
+    let parses = |text: &str| Policy::parse(Source { path: String::new(), text: of(text) }).is_ok();
+    let conditions = |count: usize| {
+        let all: Vec<_> = (0..count).map(|n| format!("a{n} = 1")).collect();
+        rule(&format!("when = {{ {} }}", all.join(", ")))
+    };
+    let examples = |count: usize| rule(&format!("match = [{}]", "{ a = 1 },".repeat(count)));
+    let rows = [
+        (rule("").repeat(RULES_MAX), rule("").repeat(RULES_MAX + 2), "the policy has more than 5000 rules"),
+        (conditions(20), conditions(21), "a rule has at most 20 conditions"),
+        (examples(50), examples(51), "`match` has more than 50 examples"),
+    ];
+    for (fits, too_many, title) in rows {
+        assert!(parses(&fits), "{title}");
+        let errors = errors(&of(&too_many));
+        assert_eq!(errors.0.iter().map(Diagnostic::title).collect::<Vec<_>>(), [title]);
+    }
+    let values = |count: usize| rule(&format!("when = {{ a = [{}] }}", "1,".repeat(count)));
+    assert!(parses(&values(PATTERNS_MAX - 1)));
+    let title = "the policy has more than 10000 patterns";
+    assert_eq!(errors(&of(&values(PATTERNS_MAX + 5))).0[0].title(), title);
 }
 
 #[test]
