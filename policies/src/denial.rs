@@ -37,8 +37,11 @@ pub struct Denial {
 pub enum DenialReason {
     /// The server's `deny` list has it.
     InDeny(Pattern),
-    /// The tool's definition is not the one that is pinned, or is not known.
-    NotPinned,
+    /// The tool's definition is not the one that is pinned.
+    NotPinned {
+        /// Whether it is known what it is.
+        known: bool,
+    },
     /// A rule denies it.
     Rule {
         /// The rule in words.
@@ -81,7 +84,7 @@ impl DenialReason {
     fn of(call: &Call, view: View<'_>, ground: Ground<'_>) -> Self {
         match ground {
             Ground::InDeny(entry) => Self::InDeny(entry.pattern.clone()),
-            Ground::Pin(_) => Self::NotPinned,
+            Ground::Pin(_) => Self::NotPinned { known: call.definition.is_some() },
             Ground::Rule(rule) => {
                 let unknown = rule.unknown(&call.arguments, World::Known(&call.links)).next();
                 let told = |(condition, why)| {
@@ -106,7 +109,8 @@ impl DenialReason {
         let list = item.list();
         match self {
             Self::InDeny(pattern) => format!("it matches \"{pattern}\" in deny"),
-            Self::NotPinned => "its definition is not the one that is pinned".to_owned(),
+            Self::NotPinned { known: true } => "its definition is not the one that is pinned".to_owned(),
+            Self::NotPinned { known: false } => "it is pinned, and its definition is not known".to_owned(),
             Self::Rule { rule, unknown: None } => format!("{rule} denies it"),
             Self::Rule { rule, unknown: Some(unknown) } => format!("{rule} denies it, {unknown}"),
             Self::NotInAllow { table } => format!("it is not in the {list} list of [{table}]"),
@@ -125,7 +129,7 @@ fn hint(reason: &DenialReason, call: &Call, view: View<'_>) -> String {
         DenialReason::InDeny(pattern) => {
             format!("`deny` is absolute: to allow {item}, a person must remove or narrow \"{pattern}\"")
         }
-        DenialReason::NotPinned => {
+        DenialReason::NotPinned { .. } => {
             format!("a person looks at what {item} is now, and pins that or leaves the tool alone")
         }
         DenialReason::Rule { .. } => "to allow it, a person changes or narrows this rule".to_owned(),

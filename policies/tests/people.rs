@@ -71,6 +71,8 @@ fn an_explanation_names_what_decides_and_what_else_was_considered() {
         (&own, call("github/create_pull", &json!({"owner": "x"}))),
         (&own, call("github/list_private_x", &json!({}))),
         (&own, call("github/pinned", &json!({}))),
+        (&own, call("github/pinned", &json!({})).defined("b".repeat(64))),
+        (&own, call("github/pinned", &json!({})).defined("a".repeat(64))),
         (&own, call("files/read", &json!({"path": "/etc/passwd", "lines": 11}))),
         (&own, call("files/read", &json!({"path": "../x"}))),
         (&both, call("github/create_issue", &acme)),
