@@ -74,13 +74,6 @@ impl Policy {
         self.views(client).all(|view| view.could_permit(server, item))
     }
 
-    /// Whether a person is asked before calls of the tool. For listing only.
-    #[must_use]
-    pub fn asks(&self, server: &ServerName, tool: &ToolName, client: Option<&ClientName>) -> bool {
-        let call = Call::new(server, tool).by(client.cloned());
-        self.verdict(&call).1.effect() == Effect::Ask
-    }
-
     /// Whether anything that begins so may be permitted to be read: what a resource's template with this beginning is
     /// listed for.
     #[must_use]

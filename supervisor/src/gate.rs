@@ -13,7 +13,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::{Call, ClientName, Decision, Denial, Item, OnChange, PermittedCall, Place, Policy};
+use lockhouse_policies::{
+    Call, ClientName, Decision, Denial, Effect, Item, OnChange, PermittedCall, Place, Policy,
+};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
 use serde_json::{Map, Value};
 
@@ -209,7 +211,6 @@ impl Gate {
         let subject = asked.subject(from, call);
         self.refuse_hopeless(from, subject, connection).map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
-        let (line, timeout) = (given.line, given.timeout);
         let mut known = None;
         let (arguments, may_change) = match item {
             Item::Tool(tool) => {
@@ -228,7 +229,7 @@ impl Gate {
             Call::new(server, item.clone()).with_arguments(arguments).by(from.caller.client.clone());
         wanted.definition = known.map(|tool| tool.fingerprint.clone());
         let (permitted, approval) =
-            self.permitted_call(from, subject, wanted, line, known).await.map_err(failed)?;
+            self.permitted_call(from, subject, wanted, known).await.map_err(failed)?;
         let limits = self.policy.limits(&permitted, from.client());
         let admitted = self.limiter.admit(&from.usage, &permitted, &limits).map_err(failed)?;
         let turn = connection.slot().await.map_err(failed)?;
@@ -237,7 +238,7 @@ impl Gate {
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
         *changes = may_change;
-        let timeout = [timeout, admitted.timeout].into_iter().flatten().min();
+        let timeout = [given.timeout, admitted.timeout].into_iter().flatten().min();
         let reply = connection.call(&offer, turn, permitted, timeout, &from.caller).await?;
         self.limiter.received(&from.usage, &limits, reply.len()).map_err(failed)?;
         match item {
@@ -277,16 +278,15 @@ impl Gate {
         from: &Requester,
         subject: Subject<'_>,
         call: Call,
-        line: Option<u32>,
         tool: Option<&Tool>,
     ) -> Result<(PermittedCall, Option<Approval>), Failure> {
         match self.policy.decide(call) {
             Decision::Allow(permitted) => Ok((permitted, None)),
             Decision::Deny(denial) => Err(self.refused(subject, &denial)),
             Decision::Ask(pending) => {
-                let asked = from.approvals.ask((subject.call, subject.id), pending, line, tool).await;
+                let asked = from.approvals.ask((subject.call, subject.id), pending, subject.line, tool).await;
                 asked.map(|(permitted, approval)| (permitted, Some(approval))).inspect_err(|declined| {
-                    self.note_denial(subject, &declined.message, None);
+                    self.note_denial(subject, Effect::Ask, &declined.message, None);
                 })
             }
         }
@@ -294,12 +294,12 @@ impl Gate {
 
     /// A denial, with its record.
     fn refused(&self, subject: Subject<'_>, denial: &Denial) -> Failure {
-        self.note_denial(subject, &denial.to_string(), denial.place.as_ref());
+        self.note_denial(subject, Effect::Deny, &denial.to_string(), denial.place.as_ref());
         denied(denial)
     }
 
-    fn note_denial(&self, subject: Subject<'_>, reason: &str, rule: Option<&Place>) {
-        if let Err(error) = self.audit.denial(subject, reason, rule) {
+    fn note_denial(&self, subject: Subject<'_>, decision: Effect, reason: &str, rule: Option<&Place>) {
+        if let Err(error) = self.audit.denial(subject, decision, reason, rule) {
             tracing::error!("{error}");
         }
     }
@@ -316,7 +316,7 @@ impl Gate {
             tool.name,
             self.policy.on_change(server, from.client()).as_str(),
         );
-        self.note_denial(subject, &reason, None);
+        self.note_denial(subject, Effect::Deny, &reason, None);
         Err(failure(FailureCode::Denied, reason))
     }
 

@@ -3,6 +3,7 @@
 
 mod audit;
 mod denials;
+mod lines;
 mod policy_command;
 mod requirements;
 mod tools_command;
