@@ -8,14 +8,14 @@ use crate::{lockhouse, session};
 /// Every line that Lockhouse itself says in a prompt, by how it begins.
 const OURS: [&str; 16] = [
     "Running code wants to ",
-    "The server says of what it does to things: ",
+    "What it does, by the server's own word: ",
     "With these arguments:",
     "WARNING: ",
     "Line ",
     "Lines of the code:",
     "The code is said to be at its line ",
     "The policy asks by",
-    "What the servers say that these do to things:",
+    "What they do, by the servers' own word:",
     "Hash: ",
     "Accept to approve, decline to refuse.",
     "Scopes:",

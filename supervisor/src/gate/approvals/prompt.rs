@@ -93,7 +93,7 @@ fn what(call: &Facts) -> String {
 fn one(call: &Facts) -> String {
     let kind = &call.kind;
     let mut text = format!(
-        "Running code wants to use this {kind} of server {}:\n{}The server says of what it does to things: {}.\n\
+        "Running code wants to use this {kind} of server {}:\n{}What it does, by the server's own word: {}.\n\
          With these arguments:\n{}",
         call.server,
         barred(&call.name),
@@ -142,7 +142,7 @@ fn table(calls: &[Facts]) -> String {
         );
     }
     let claims = calls.iter().map(|call| format!("{}: {}", what(call), call.claims));
-    text.push_str(&few("What the servers say that these do to things:", claims));
+    text.push_str(&few("What they do, by the servers' own word:", claims));
     let sources =
         calls.iter().filter_map(|call| Some(format!("{:>5}  {}", call.line?, call.source.as_ref()?)));
     text.push_str(&few("Lines of the code:", sources));
@@ -194,7 +194,24 @@ mod tests {
     fn one_call_is_shown_whole() {
         let arguments = json!({"path": "/tmp/x\nHash: 1", "text": "\u{202e}"});
         insta::assert_snapshot!(prompt(&[candidate(1, "write", &arguments, Some(3))]), @r#"
-"#);
+        Running code wants to use this tool of server files:
+            | write
+        What it does, by the server's own word: it changes things.
+        With these arguments:
+            | {
+            |   "path": "/tmp/x\nHash: 1",
+            |   "text": "\u202e"
+            | }
+        Line 3 of the code:
+            | files.write(path=p)  # \u001b[2J
+        The policy asks by this line:
+            | policy.toml:3
+        Hash: 73b9e3dffb55, of exactly this call.
+        Scopes:
+          once: this call alone
+          execution: also every further call of the same in this run, whatever the arguments:
+            | files.write
+        "#);
     }
 
     #[test]
@@ -216,7 +233,27 @@ mod tests {
             candidate(3, "remove.all", &json!({}), None),
         ];
         insta::assert_snapshot!(prompt(&calls), @r#"
-"#);
+        Running code wants to make 3 calls:
+            |   1  files.write          line 3  {"path":"/tmp/a"}
+            |   2  files.write          line 9  {"path":"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+            : bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb (+51 
+            : characters)
+            |   3  files.remove.all             {}
+        WARNING: not all of the arguments are shown where a number of characters is named. An answer counts for all of them.
+        What they do, by the servers' own word:
+            | files.remove.all: it changes things
+            | files.write: it changes things
+        Lines of the code:
+            |     3  files.write(path=p)  # \u001b[2J
+        The policy asks by:
+            | policy.toml:3
+        Hash: b51d9a73eb94, of exactly these calls.
+        Scopes:
+          once: the calls above alone
+          execution: also every further call of the same in this run, whatever the arguments:
+            | files.remove.all
+            | files.write
+        "#);
     }
 
     #[test]
