@@ -1,7 +1,6 @@
 //! Arguments and code that want to look like words of ours.
 
 use lockhouse_tests::{Person, Says, Session, Table, ensure};
-use serde_json::Value;
 
 use crate::{lockhouse, session};
 
@@ -76,7 +75,7 @@ async fn nothing_in_arguments_or_code_looks_like_words_of_ours() {
             let told = message.contains("more characters of the arguments are not shown");
             table.row(format!("{name}: what is left out is told"), ensure(told, message));
         }
-        let declined = answer["error"]["code"] == Value::from("approval_declined");
+        let declined = answer["error"]["code"] == "approval_declined";
         table.row(format!("{name}: declined"), ensure(declined, answer));
     }
     table.finish();
