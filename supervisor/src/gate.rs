@@ -24,7 +24,7 @@ pub(crate) use approvals::{
     FromSupervisor, PersonsAnswer, Seat, Through, Watcher,
 };
 pub(crate) use asked::{Asked, CallRecord};
-pub(crate) use lookups::standing;
+pub(crate) use lookups::{in_a_word, standing};
 
 pub(crate) use arguments::nearest;
 pub(crate) use limits::Usage;

@@ -1,6 +1,7 @@
 //! `lockhouse policy`: tools for the people who write it.
 
 mod check;
+mod definitions;
 mod diff;
 mod dry_run;
 mod explain;

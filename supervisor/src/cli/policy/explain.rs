@@ -6,6 +6,7 @@ use lockhouse_policies::{Call, ClientName, Considered, Explanation, Item};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName};
 use serde_json::{Map, Value, json};
 
+use super::definitions::Definitions;
 use crate::cli::terminal::for_stdout;
 use crate::cli::tools::parse_name;
 use crate::cli::{USAGE, complain, complain_config};
@@ -36,7 +37,7 @@ pub(in crate::cli) struct Arguments {
 
 /// Explains it. The exit status says that there is an explanation, not what is decided.
 pub(super) fn explain(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
-    let call = call(arguments)?;
+    let call = Definitions::of(files).complete(call(arguments)?);
     let policy = config::load_policy(files).map_err(|error| complain_config(&error))?;
     let explanation = lockhouse_policies::explain(&policy, &call);
     if arguments.json {
