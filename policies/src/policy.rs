@@ -127,6 +127,13 @@ impl Policy {
         self.layers().flat_map(move |layer| layer.views(client))
     }
 
+    /// How many of its layers and clients' tables would not let a call go without a person.
+    pub(crate) fn asked_by(&self, call: &Call) -> usize {
+        let world = World::Known(&call.links);
+        let asks = |view: &View<'_>| view.decisive(call, world).effect() != Effect::Allow;
+        self.views(call.client.as_ref()).filter(asks).count()
+    }
+
     /// What decides about a call: the strictest of what its layers say, and of two alike the first.
     pub(crate) fn verdict(&self, call: &Call) -> (View<'_>, Ground<'_>) {
         let world = World::Known(&call.links);

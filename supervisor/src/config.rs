@@ -271,15 +271,16 @@ fn audit_settings(document: &document::Audit) -> Result<AuditSettings, ConfigErr
     })
 }
 
-/// Reads the policy; without one, everything is denied, with a hint.
+/// Reads the policy, and what is required above it. Without a policy everything is denied, with a hint.
 ///
 /// # Errors
-/// [`ConfigError`], with every fault of the file.
+/// [`ConfigError`], with every fault of the file that it is about.
 pub(crate) fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
-    match find_policy(files) {
-        Some(path) => Ok(Policy::parse(read(&path)?)?),
-        None => Ok(Policy::empty()),
-    }
+    let own = match find_policy(files) {
+        Some(path) => Policy::parse(read(&path)?)?,
+        None => Policy::empty(),
+    };
+    Ok(requirements::policies()?.into_iter().fold(own, Policy::under))
 }
 
 /// The policy file that is in force, if there is one.

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use ask::{Display, Run, Step, Suspended};
 
 use crate::execution::{Answer, Language, Status};
+use crate::gate::Scope;
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// One line of JSON from the AI client, bytes. Far above the limit for code, so that what is too long gets an answer.
@@ -187,11 +188,11 @@ impl Front {
             Some(_) => return invalid("detail must be true or false"),
         };
         let gate = self.supervisor.gate();
-        let servers = gate.servers(None);
-        let tools = gate.search(&servers, client, query, SEARCH_LIMIT, full).await;
+        let scope = Scope::all(gate.servers());
+        let tools = gate.search(&scope, client, query, SEARCH_LIMIT, full).await;
         let limit = self.supervisor.settings().shown_bytes;
         let mut result = shown::first_of("tools", tools, limit);
-        let unavailable = gate.unavailable(&servers);
+        let unavailable = gate.unavailable(scope.servers());
         if !unavailable.is_empty() {
             result["unavailable"] = unavailable.into();
         }

@@ -5,19 +5,22 @@
 mod approvals;
 mod arguments;
 mod asked;
+mod decision;
+mod force;
 mod limits;
+mod links;
 mod listed;
 mod lookups;
+mod schema;
+mod scope;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::{
-    Call, ClientName, Decision, Denial, Effect, Item, OnChange, PermittedCall, Place, Policy,
-};
+use lockhouse_policies::{Call, ClientName, Effect, Item, Policy};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 pub(crate) use approvals::{
     Approval, ApprovalSettings, Approvals, Approvers, Ask, Decision as PersonsDecision, Desk, FromPerson,
@@ -28,13 +31,16 @@ pub(crate) use lookups::{in_a_word, standing};
 
 pub(crate) use arguments::nearest;
 pub(crate) use limits::Usage;
+pub(crate) use scope::Scope;
 
 use arguments::Given;
+use force::Force;
 use limits::Limiter;
+use schema::Schemas;
 
-use crate::audit::{Audit, Subject};
-use crate::catalog::{Catalogue, Tool};
-use crate::upstream::{Caller, Connection, Upstreams};
+use crate::audit::Audit;
+use crate::catalog::Catalogue;
+use crate::upstream::{Caller, Upstreams};
 
 /// Characters of a failure's message, which may repeat an upstream server's words.
 const MESSAGE_CHARS_MAX: usize = 4_000;
@@ -42,10 +48,11 @@ const MESSAGE_CHARS_MAX: usize = 4_000;
 /// Policy, audit log and upstream servers, together.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    policy: Policy,
+    policy: Force,
     audit: Arc<Audit>,
     upstreams: Upstreams,
     limiter: Limiter,
+    schemas: Arc<Schemas>,
     /// Bytes that a reply may have.
     reply_bytes_max: usize,
     /// Answers to `ListTools`, which depend on a server's tools, the client and the policy alone: made once for each.
@@ -56,6 +63,7 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 struct Briefs {
     of: Arc<Catalogue>,
+    by: Arc<Policy>,
     json: Arc<[u8]>,
 }
 
@@ -63,8 +71,8 @@ struct Briefs {
 #[derive(Clone, Debug)]
 pub(crate) struct Requester {
     pub(crate) caller: Caller,
-    /// The servers that this execution may know of.
-    pub(crate) servers: Arc<Vec<ServerName>>,
+    /// What this execution may know of.
+    pub(crate) scope: Arc<Scope>,
     pub(crate) usage: Arc<Usage>,
     pub(crate) approvals: Arc<Approvals>,
 }
@@ -73,13 +81,13 @@ impl Requester {
     /// Its calls that need a person are put to these `approvers`.
     pub(crate) fn new(
         caller: Caller,
-        servers: Vec<ServerName>,
+        scope: Scope,
         code: Arc<str>,
         approvers: Arc<Approvers>,
         audit: Arc<Audit>,
     ) -> Self {
         let approvals = Approvals::new(caller.clone(), code, approvers, audit);
-        Self { caller, servers: Arc::new(servers), usage: Arc::default(), approvals: Arc::new(approvals) }
+        Self { caller, scope: Arc::new(scope), usage: Arc::default(), approvals: Arc::new(approvals) }
     }
 
     /// The AI client, by its own word.
@@ -95,13 +103,22 @@ impl Gate {
         upstreams: Upstreams,
         reply_bytes_max: usize,
     ) -> Self {
-        let limiter = Limiter::default();
-        Self { policy, audit, upstreams, limiter, reply_bytes_max, briefs: Mutex::default() }
+        let (policy, limiter, schemas) = (Force::of(policy), Limiter::default(), Arc::default());
+        Self { policy, audit, upstreams, limiter, schemas, reply_bytes_max, briefs: Mutex::default() }
     }
 
-    /// The same for another policy and other servers, with the same log.
+    /// The same for another policy and other servers, with the same log and what is counted already. From now on the new
+    /// policy is heard here too, besides our own.
     pub(crate) fn succeeded_by(&self, policy: Policy, upstreams: Upstreams) -> Self {
-        Self::new(policy, self.audit.clone(), upstreams, self.reply_bytes_max)
+        Self {
+            policy: self.policy.succeeded_by(policy),
+            audit: self.audit.clone(),
+            upstreams,
+            limiter: self.limiter.clone(),
+            schemas: self.schemas.clone(),
+            reply_bytes_max: self.reply_bytes_max,
+            briefs: Mutex::default(),
+        }
     }
 
     pub(crate) fn audit(&self) -> Arc<Audit> {
@@ -112,10 +129,9 @@ impl Gate {
         &self.upstreams
     }
 
-    /// The servers of which the policy speaks at all, as far as they are configured; `narrowed` can only take away.
-    pub(crate) fn servers(&self, narrowed: Option<&[ServerName]>) -> Vec<ServerName> {
-        let known = self.upstreams.iter().map(|(name, _)| name);
-        known.filter(|name| narrowed.is_none_or(|names| names.contains(name))).cloned().collect()
+    /// The servers that are configured.
+    pub(crate) fn servers(&self) -> Vec<ServerName> {
+        self.upstreams.iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// Answers one request of a worker. A record comes back for what goes upstream alone.
@@ -131,9 +147,9 @@ impl Gate {
         }
         let reply = match request {
             Request::ListTools { server } => self.list_tools(from, &server).await,
-            Request::Describe { server, tool } => self.describe(from, &server, &tool).await,
+            Request::Describe { server, tool } => self.describe(from, call, &server, &tool).await,
             Request::Search { query, limit } => {
-                let found = self.search(&from.servers, from.client(), &query, limit as usize, false).await;
+                let found = self.search(&from.scope, from.client(), &query, limit as usize, false).await;
                 Ok(Value::Array(found).to_string().into_bytes())
             }
             _ => self.list_servers(from),
@@ -166,7 +182,8 @@ impl Gate {
         let outcome = reply.as_ref().map_or_else(|failure| failure.code.as_str(), |_| "ok");
         let bytes = reply.as_ref().map_or(0, Vec::len);
         let took = started.elapsed();
-        if !matches!(outcome, "denied" | "approval_declined")
+        // What was decided against has its record already.
+        if !matches!(outcome, "denied" | "approval_declined" | "rate_limited")
             && let Err(error) = self.audit.outcome(asked.subject(from, call), outcome, took, bytes)
         {
             tracing::error!("{error}");
@@ -194,6 +211,9 @@ impl Gate {
     }
 
     /// The way of every call: what is known of it is decided about, and only then does it go out.
+    ///
+    /// In this order, so that nothing is told of what is not permitted, nobody is asked about what cannot be sent, and
+    /// nothing is counted, recorded or sent that is refused.
     async fn try_call(
         &self,
         from: &Requester,
@@ -205,34 +225,43 @@ impl Gate {
         let Asked { server, item, .. } = asked;
         let failed = |failure| about(failure, server, item);
         let connection = self.connection(from, server).map_err(failed)?;
-        if matches!(item, Item::List(_)) && !self.policy.permits_item(server, item, from.client()) {
+        if self.lists_nothing(from, server, item) {
             return Ok(listed::nothing());
         }
         let subject = asked.subject(from, call);
         self.refuse_hopeless(from, subject, connection).map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
-        let mut known = None;
-        let (arguments, may_change) = match item {
+        let mut wanted = Call::new(server, item.clone()).by(from.caller.client.clone());
+        let (mut known, mut may_change) = (None, false);
+        match item {
             Item::Tool(tool) => {
                 known = offer.catalogue.tool(tool);
                 let definition =
                     known.ok_or_else(|| failed(self.unknown_tool(from, server, tool, &offer.catalogue)))?;
                 self.refuse_changed(from, subject, definition).map_err(failed)?;
-                let arguments = arguments::named(definition, &given.arguments).map_err(failed)?;
-                (arguments, !definition.read_only)
+                let named = arguments::named(definition, &given.arguments).map_err(failed)?;
+                let (bytes, turn) = (given.arguments.len(), &from.usage.turn);
+                let fitting = self.schemas.fitting(server, definition, named, bytes, turn).await;
+                wanted =
+                    wanted.with_arguments(fitting.map_err(failed)?).defined(definition.fingerprint.clone());
+                may_change = !definition.read_only;
             }
-            Item::Prompt(prompt) => (arguments::of_prompt(prompt, &given.arguments).map_err(failed)?, false),
-            Item::Resource(_) | Item::List(_) => (Map::new(), false),
-        };
+            Item::Prompt(prompt) => {
+                let named = arguments::of_prompt(prompt, &given.arguments).map_err(failed)?;
+                wanted = wanted.with_arguments(named);
+            }
+            Item::Resource(_) | Item::List(_) => {}
+        }
         connection.offers(&offer, item).map_err(failed)?;
-        let mut wanted =
-            Call::new(server, item.clone()).with_arguments(arguments).by(from.caller.client.clone());
-        wanted.definition = known.map(|tool| tool.fingerprint.clone());
         let (permitted, approval) =
             self.permitted_call(from, subject, wanted, known).await.map_err(failed)?;
-        let limits = self.policy.limits(&permitted, from.client());
-        let admitted = self.limiter.admit(&from.usage, &permitted, &limits).map_err(failed)?;
+        let limits = self.policy.limits(&permitted.call, from.client());
+        let admitted = self.limiter.admit(&from.usage, &permitted.call, &limits).map_err(|refused| {
+            self.note_denial(subject, Effect::Deny, &refused.failure.message, Some(&refused.place));
+            failed(refused.failure)
+        })?;
         let turn = connection.slot().await.map_err(failed)?;
+        let permitted = self.still_permitted(from, subject, permitted).await.map_err(failed)?;
         self.audit.call(subject, &permitted, approval.map(Approval::as_str)).map_err(|error| {
             tracing::error!("{error}");
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
@@ -243,109 +272,16 @@ impl Gate {
         self.limiter.received(&from.usage, &limits, reply.len()).map_err(failed)?;
         match item {
             Item::List(listing) => {
-                let list = listed::permitted(&self.policy, from.client(), server, *listing, &reply);
+                let list = listed::permitted(&self.policy.now(), from.client(), server, *listing, &reply);
                 list.map_err(failed)
             }
             _ => Ok(reply),
         }
     }
-
-    /// What no arguments could make permitted is refused before anything else is told of it.
-    fn refuse_hopeless(
-        &self,
-        from: &Requester,
-        subject: Subject<'_>,
-        connection: &Connection,
-    ) -> Result<(), Failure> {
-        let Subject { server, item, .. } = subject;
-        if matches!(item, Item::List(_)) || self.policy.permits_item(server, item, from.client()) {
-            return Ok(());
-        }
-        if let Item::Tool(tool) = item
-            && let Some(slip) = self.misnamed(from, server, tool, connection)
-        {
-            return Err(slip);
-        }
-        match self.policy.decide(Call::new(server, item.clone()).by(from.caller.client.clone())) {
-            Decision::Deny(denial) => Err(self.refused(subject, &denial)),
-            Decision::Allow(_) | Decision::Ask(_) => Ok(()),
-        }
-    }
-
-    /// The decision, by the policy or by the person to whom it leaves it.
-    async fn permitted_call(
-        &self,
-        from: &Requester,
-        subject: Subject<'_>,
-        call: Call,
-        tool: Option<&Tool>,
-    ) -> Result<(PermittedCall, Option<Approval>), Failure> {
-        match self.policy.decide(call) {
-            Decision::Allow(permitted) => Ok((permitted, None)),
-            Decision::Deny(denial) => Err(self.refused(subject, &denial)),
-            Decision::Ask(pending) => {
-                let asked = from.approvals.ask((subject.call, subject.id), pending, subject.line, tool).await;
-                asked.map(|(permitted, approval)| (permitted, Some(approval))).inspect_err(|declined| {
-                    self.note_denial(subject, Effect::Ask, &declined.message, None);
-                })
-            }
-        }
-    }
-
-    /// A denial, with its record.
-    fn refused(&self, subject: Subject<'_>, denial: &Denial) -> Failure {
-        self.note_denial(subject, Effect::Deny, &denial.to_string(), denial.place.as_ref());
-        denied(denial)
-    }
-
-    fn note_denial(&self, subject: Subject<'_>, decision: Effect, reason: &str, rule: Option<&Place>) {
-        if let Err(error) = self.audit.denial(subject, decision, reason, rule) {
-            tracing::error!("{error}");
-        }
-    }
-
-    /// A tool that is not what a person permitted waits for a person, where the policy says so.
-    fn refuse_changed(&self, from: &Requester, subject: Subject<'_>, tool: &Tool) -> Result<(), Failure> {
-        let server = subject.server;
-        if !self.withholds(server, tool, from.client()) {
-            return Ok(());
-        }
-        let reason = format!(
-            "the definition of {server}/{} has changed since it was permitted, and the policy says on_change = \"{}\"; \
-             a person looks at it with `lockhouse server diff {server}` and accepts it with `lockhouse server accept {server}`",
-            tool.name,
-            self.policy.on_change(server, from.client()).as_str(),
-        );
-        self.note_denial(subject, Effect::Deny, &reason, None);
-        Err(failure(FailureCode::Denied, reason))
-    }
-
-    /// Whether a permitted tool may not be used, because it changed.
-    fn withholds(&self, server: &ServerName, tool: &Tool, client: Option<&ClientName>) -> bool {
-        tool.changed && self.policy.on_change(server, client) != OnChange::Warn
-    }
-
-    fn connection(&self, from: &Requester, server: &ServerName) -> Result<&Connection, Failure> {
-        let known = self.upstreams.get(server).filter(|_| from.servers.contains(server));
-        known.ok_or_else(|| {
-            let names: Vec<&str> = from.servers.iter().take(50).map(ServerName::as_str).collect();
-            let told = if names.is_empty() {
-                "none is configured".into()
-            } else {
-                format!("there are: {}", names.join(", "))
-            };
-            failure(FailureCode::UnknownTool, format!("there is no server {server}; {told}"))
-        })
-    }
 }
 
 fn cut(message: &str) -> String {
     message.chars().take(MESSAGE_CHARS_MAX).collect()
-}
-
-fn denied(denial: &Denial) -> Failure {
-    let hint = if denial.hint.is_empty() { String::new() } else { format!("; {}", denial.hint) };
-    failure(FailureCode::Denied, format!("{denial}{hint}"))
 }
 
 /// The failure with the names of what it is about.

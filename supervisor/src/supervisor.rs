@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lockhouse_policies::Policy;
-use lockhouse_protocol::{ExecutionId, ServerName};
+use lockhouse_protocol::ExecutionId;
 use tokio_util::sync::CancellationToken;
 
 use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Language, Refusal, Sandbox};
-use crate::gate::{Approvers, Gate, Requester};
+use crate::gate::{Approvers, Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Lease, Pool, PoolError, Start};
 use crate::upstream::{Caller, Upstreams};
 use reload::InForce;
@@ -40,7 +40,7 @@ pub(crate) struct CodeRequest {
     pub(crate) code: String,
     /// Shorter or longer than the default, never longer than the configured maximum.
     pub(crate) timeout: Option<Duration>,
-    /// Only these servers.
+    /// Only these servers, or of a server only these tools: `NAME`, `NAME.TOOL` and `NAME.BEGINNING*`.
     pub(crate) servers: Option<Vec<String>>,
 }
 
@@ -145,7 +145,7 @@ impl Supervisor {
     ) -> Answer {
         let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
         match self.check(&request) {
-            Ok(servers) => {
+            Ok(scope) => {
                 let patience = self.settings.limits.question;
                 let client = line.as_ref().and_then(|line| line.client.clone());
                 let questions = OpenQuestions::default();
@@ -153,13 +153,13 @@ impl Supervisor {
                     AiClient::new(line, execution, self.gate().audit(), patience, questions.clone())
                 });
                 let caller = Caller { execution, client, ai_client, questions };
-                self.run_checked(caller, request, servers, cancelled).await
+                self.run_checked(caller, request, scope, cancelled).await
             }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
         }
     }
 
-    fn check(&self, request: &CodeRequest) -> Result<Option<Vec<ServerName>>, (String, &'static str)> {
+    fn check(&self, request: &CodeRequest) -> Result<Scope, (String, &'static str)> {
         let (bytes, limit) = (request.code.len(), self.settings.code_bytes_max);
         if request.code.trim().is_empty() {
             return Err((
@@ -173,26 +173,20 @@ impl Supervisor {
                 "read large data through a tool instead of writing it into the code",
             ));
         }
-        let Some(names) = &request.servers else { return Ok(None) };
-        let known = self.gate().servers(None);
-        let check = |name: &String| {
-            known.iter().find(|server| server.as_str() == name).cloned().ok_or_else(|| {
-                let names: Vec<&str> = known.iter().map(ServerName::as_str).collect();
-                let name: String = name.chars().take(80).collect();
-                (
-                    format!("there is no server {name:?}; there are: {}", names.join(", ")),
-                    "leave out servers for all of them",
-                )
-            })
-        };
-        names.iter().map(check).collect::<Result<_, _>>().map(Some)
+        let known = self.gate().servers();
+        match &request.servers {
+            None => Ok(Scope::all(known)),
+            Some(names) => {
+                Scope::named(&known, names).map_err(|reason| (reason, "leave out servers for all of them"))
+            }
+        }
     }
 
     async fn run_checked(
         &self,
         caller: Caller,
         request: CodeRequest,
-        servers: Option<Vec<ServerName>>,
+        scope: Scope,
         cancelled: &CancellationToken,
     ) -> Answer {
         let execution = caller.execution;
@@ -218,8 +212,9 @@ impl Supervisor {
         let gate = self.gate();
         let (code, approvers) = (request.code.as_str().into(), self.approvers.clone());
         let audit = gate.audit();
-        let from = Requester::new(caller, gate.servers(servers.as_deref()), code, approvers, audit.clone());
-        let program = Program { language: request.language, code: &request.code, servers: &from.servers };
+        let from = Requester::new(caller, scope.within(&gate.servers()), code, approvers, audit.clone());
+        let program =
+            Program { language: request.language, code: &request.code, servers: from.scope.servers() };
         note(audit.execution(execution, from.caller.client.as_ref(), program));
         let ended = execution::run(lease, execution, request.code, from, &gate, &limits, cancelled).await;
         let (wall, cpu) = (ended.wall, ended.cpu);

@@ -39,6 +39,9 @@ pub(super) struct Arguments {
     /// Seconds until the program is stopped; at most what the configuration gives
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<f64>,
+    /// Only this server, or of it only NAME.TOOL or NAME.BEGINNING*; may be given several times
+    #[arg(long, value_name = "NAME[.TOOL]")]
+    server: Vec<String>,
     /// Print the whole answer as JSON
     #[arg(long)]
     json: bool,
@@ -71,7 +74,7 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
         tokio::spawn(ask_here(desk.watch(Seat::Terminal)));
         None
     } else {
-        ControlSocket::open(desk)
+        ControlSocket::open(desk).map_err(|reason| tracing::info!("{reason}")).ok()
     };
     let answer = supervisor.run_code(request, &cancelled).await;
     supervisor.close().await;
@@ -136,7 +139,8 @@ fn request(arguments: Arguments) -> Result<CodeRequest, String> {
         Some(Ok(timeout)) if !timeout.is_zero() => Some(timeout),
         Some(_) => return Err("--timeout takes seconds above 0".into()),
     };
-    Ok(CodeRequest { language, code, timeout, servers: None })
+    let servers = (!arguments.server.is_empty()).then_some(arguments.server);
+    Ok(CodeRequest { language, code, timeout, servers })
 }
 
 fn read(file: &Path) -> Result<String, String> {

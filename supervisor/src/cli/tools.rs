@@ -11,7 +11,7 @@ use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start, table};
 use crate::catalog::Tool;
 use crate::config::{self, Files};
-use crate::gate::in_a_word;
+use crate::gate::{Scope, in_a_word};
 use crate::supervisor::Supervisor;
 
 /// What to show.
@@ -45,7 +45,7 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
         Err(status) => return status,
     };
     let gate = supervisor.gate();
-    let servers = gate.servers(None);
+    let servers = gate.servers();
     if servers.is_empty() {
         eprintln!(
             "lockhouse: no server is configured; name a file with --servers, or add [servers.NAME] to the configuration"
@@ -60,7 +60,7 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
     let status = match command {
         Command::List { json } => list(&supervisor, json),
         Command::Search { query, json } => {
-            let found = gate.search(&servers, None, &query.join(" "), 50, false).await;
+            let found = gate.search(&Scope::all(servers.clone()), None, &query.join(" "), 50, false).await;
             if found.is_empty() && !servers.is_empty() {
                 eprintln!("lockhouse: no permitted tool matches; `lockhouse tools list` shows all tools");
             }

@@ -10,7 +10,7 @@ mod trust;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use lockhouse_policies::Place;
+use lockhouse_policies::{Place, Policy, Source};
 use lockhouse_protocol::ServerName;
 use nix::unistd::{Uid, geteuid};
 
@@ -81,19 +81,8 @@ impl Requirements {
     /// # Errors
     /// [`ConfigError`], when there is a file that cannot be trusted, read or understood: nothing is used then.
     pub(super) fn load(limits: ServerLimits, surroundings: &Surroundings) -> Result<Self, ConfigError> {
-        let mut requirements = Vec::new();
-        let system = Path::new(FILE);
-        if trust::is_there(system, &[Uid::from_raw(0)])? {
-            requirements.push(document::parse(&read(system)?, limits, surroundings)?);
-        }
-        if let Some(further) = std::env::var_os(FURTHER_FILE) {
-            let further = std::path::absolute(&further)
-                .map_err(|source| ConfigError::Unreadable { path: further.into(), source })?;
-            trust::is_there(&further, &[Uid::from_raw(0), geteuid()])?;
-            // One that was named must be there.
-            requirements.push(document::parse(&read(&further)?, limits, surroundings)?);
-        }
-        Ok(Self(requirements))
+        let parse = |file: File| Ok(document::parse(&file.source, limits, surroundings)?);
+        Ok(Self(files()?.into_iter().map(parse).collect::<Result<_, ConfigError>>()?))
     }
 
     /// The servers that every requirement admits, and what became of the others.
@@ -121,6 +110,46 @@ impl Requirements {
         self.0.iter().try_for_each(|requirement| requirement.admit(name, definition, &identity))?;
         Ok(if self.0.is_empty() { Identity::Unknown } else { identity })
     }
+}
+
+/// One file of requirements, and who may have written what it names.
+struct File {
+    source: Source,
+    owners: Vec<Uid>,
+}
+
+/// Those that there are. One that was named must be there.
+fn files() -> Result<Vec<File>, ConfigError> {
+    let mut files = Vec::new();
+    let root = Uid::from_raw(0);
+    let system = Path::new(FILE);
+    if trust::is_there(system, &[root])? {
+        files.push(File { source: read(system)?, owners: vec![root] });
+    }
+    if let Some(further) = std::env::var_os(FURTHER_FILE) {
+        let further = std::path::absolute(&further)
+            .map_err(|source| ConfigError::Unreadable { path: further.into(), source })?;
+        let owners = vec![root, geteuid()];
+        trust::is_there(&further, &owners)?;
+        files.push(File { source: read(&further)?, owners });
+    }
+    Ok(files)
+}
+
+/// The policies that requirements name. Each is above the user's own: it can only take away.
+///
+/// # Errors
+/// [`ConfigError`], when one is not there, cannot be trusted or has a fault: nothing is decided then.
+pub(super) fn policies() -> Result<Vec<Policy>, ConfigError> {
+    let mut policies = Vec::new();
+    for File { source, owners } in files()? {
+        let Some(path) = document::policy_above(&source)? else { continue };
+        if !trust::is_there(path.get_ref(), &owners)? {
+            return Err(document::fault_in(&source, Some(path.span()), "there is no such file").into());
+        }
+        policies.push(Policy::parse(read(path.get_ref())?)?);
+    }
+    Ok(policies)
 }
 
 impl Requirement {

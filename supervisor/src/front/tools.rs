@@ -27,7 +27,7 @@ pub(super) fn all() -> Vec<Tool> {
             "language": {"type": "string", "enum": ["python", "typescript"]},
             "code": {"type": "string"},
             "timeout_s": {"type": "number"},
-            "servers": {"type": "array", "items": {"type": "string"}, "description": "Only these"},
+            "servers": {"type": "array", "items": {"type": "string"}, "description": "Only these: NAME, NAME.TOOL, NAME.PREFIX*"},
         },
         "required": ["language", "code"],
     });

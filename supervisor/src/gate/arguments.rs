@@ -1,7 +1,7 @@
 //! A call's arguments: by name, and fitting what the tool says it takes, as far as names go.
 //!
 //! Many servers ignore a name they do not know, and then answer another question than the one that was asked. So names
-//! are checked here; the values are checked by the server.
+//! are checked here, whatever the schema permits; the values are checked against it in [`schema`](super::schema).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -109,7 +109,7 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) ->
     best.filter(|(score, _)| *score >= SIMILAR).map(|(_, name)| name)
 }
 
-fn invalid(message: String) -> Failure {
+pub(super) fn invalid(message: String) -> Failure {
     Failure { code: FailureCode::InvalidArguments, message, server: None, tool: None, retryable: false }
 }
 

@@ -3,11 +3,12 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use lockhouse_policies::{Call, ClientName, Decision, Effect, Policy};
-use lockhouse_protocol::{Failure, FailureCode, Reply, ServerName, ToolName};
+use lockhouse_policies::{Call, ClientName, Decision, Effect, Item, Place, Policy};
+use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, ServerName, ToolName};
 use serde_json::{Value, json};
 
-use super::{Briefs, Gate, Requester, about, arguments, cut, denied, failure};
+use super::decision::{denied, withholds};
+use super::{Asked, Briefs, Gate, Requester, Scope, about, arguments, cut, failure};
 use crate::catalog::{self, Catalogue, Tool};
 use crate::upstream::{Connection, State};
 
@@ -31,10 +32,11 @@ pub(crate) fn in_a_word(standing: Option<Effect>) -> &'static str {
 impl Gate {
     /// Every tool of every connected server, and what the policy says of it. For people, never for code.
     pub(crate) fn every_tool(&self) -> Vec<(&ServerName, Tool, Option<Effect>)> {
+        let policy = self.policy.now();
         let mut tools = Vec::new();
         for (server, connection) in self.upstreams.iter() {
             let Some(catalogue) = connection.known() else { continue };
-            let row = |tool: &Tool| (server, tool.clone(), standing(&self.policy, server, &tool.name));
+            let row = |tool: &Tool| (server, tool.clone(), standing(&policy, server, &tool.name));
             tools.extend(catalogue.tools.iter().map(row));
         }
         tools
@@ -58,17 +60,18 @@ impl Gate {
         let row = |name: &ServerName| {
             let connection = self.upstreams.get(name);
             let (state, tools, error) = match connection.map(Connection::state) {
-                Some(State::Connected(offer)) => {
-                    ("connected", self.permitted(name, &offer.catalogue, from.client()).count(), None)
-                }
+                Some(State::Connected(offer)) => (
+                    "connected",
+                    self.permitted(name, &offer.catalogue, from.client(), &from.scope).count(),
+                    None,
+                ),
                 Some(State::Failed(reason)) => ("failed", 0, Some(reason)),
                 Some(State::Idle) => {
                     let known = connection.and_then(Connection::known);
-                    (
-                        "idle",
-                        known.map_or(0, |known| self.permitted(name, &known, from.client()).count()),
-                        None,
-                    )
+                    let count = |known: &Arc<Catalogue>| {
+                        self.permitted(name, known, from.client(), &from.scope).count()
+                    };
+                    ("idle", known.as_ref().map_or(0, count), None)
                 }
                 _ => ("connecting", 0, None),
             };
@@ -78,55 +81,96 @@ impl Gate {
             }
             row
         };
-        Ok(from.servers.iter().map(row).collect::<Value>().to_string().into_bytes())
+        Ok(from.scope.servers().iter().map(row).collect::<Value>().to_string().into_bytes())
     }
 
     pub(super) async fn list_tools(&self, from: &Requester, server: &ServerName) -> Reply {
-        let catalogue = self.connection(from, server)?.catalogue().await?;
+        let connection = self.connection(from, server)?;
+        if !from.scope.servers().contains(server)
+            && let Some(left_out) = from.scope.left_out()
+        {
+            return Err(left_out);
+        }
+        let catalogue = connection.catalogue().await?;
         let of = (server.clone(), from.caller.client.clone());
+        let policy = self.policy.now();
+        let same = |briefs: &&Briefs| Arc::ptr_eq(&briefs.of, &catalogue) && Arc::ptr_eq(&briefs.by, &policy);
+        let of_all = !from.scope.has_part_of(server);
         let mut known = self.briefs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(briefs) = known.get(&of).filter(|briefs| Arc::ptr_eq(&briefs.of, &catalogue)) {
+        if let Some(briefs) = known.get(&of).filter(same).filter(|_| of_all) {
             return Ok(briefs.json.to_vec());
         }
-        let brief = |tool: &Tool| tool.brief(self.policy.asks(server, &tool.name, from.client()));
-        let json = self.permitted(server, &catalogue, from.client()).map(brief).collect::<Value>();
-        let json: Arc<[u8]> = json.to_string().into_bytes().into();
+        let brief = |tool: &Tool| tool.brief(policy.asks(server, &tool.name, from.client()));
+        let permitted = self.permitted(server, &catalogue, from.client(), &from.scope);
+        let json: Arc<[u8]> = permitted.map(brief).collect::<Value>().to_string().into_bytes().into();
+        if !of_all {
+            return Ok(json.to_vec());
+        }
         // Clients choose their names.
         if known.len() >= BRIEFS_MAX {
             known.clear();
         }
-        known.insert(of, Briefs { of: catalogue.clone(), json: json.clone() });
+        known.insert(of, Briefs { of: catalogue.clone(), by: policy, json: json.clone() });
         Ok(json.to_vec())
     }
 
-    pub(super) async fn describe(&self, from: &Requester, server: &ServerName, tool: &ToolName) -> Reply {
-        let named = |failure| about(failure, server, &tool.into());
+    pub(super) async fn describe(
+        &self,
+        from: &Requester,
+        call: CallId,
+        server: &ServerName,
+        tool: &ToolName,
+    ) -> Reply {
+        let item = Item::from(tool);
+        let named = |failure| about(failure, server, &item);
         let connection = self.connection(from, server).map_err(named)?;
-        // The same words as for a call; but none was asked for, so there is no record.
+        if let Some(left_out) = self.left_out(from, server, &item) {
+            self.note_look(from, call, (server, tool), (&left_out.message, None));
+            return Err(named(left_out));
+        }
+        // The same words as for a call.
         let asked = Call::new(server, tool).by(from.caller.client.clone());
-        if !self.policy.permits(server, tool, from.client())
-            && let Decision::Deny(denial) = self.policy.decide(asked)
+        let policy = self.policy.now();
+        if !policy.permits(server, tool, from.client())
+            && let Decision::Deny(denial) = policy.decide(asked)
         {
-            let slip = self.misnamed(from, server, tool, connection);
-            return Err(named(slip.unwrap_or_else(|| denied(&denial))));
+            if let Some(slip) = self.misnamed(from, server, tool, connection) {
+                return Err(named(slip));
+            }
+            self.note_look(from, call, (server, tool), (&denial.to_string(), denial.place.as_ref()));
+            return Err(named(denied(&denial)));
         }
         let catalogue = connection.catalogue().await?;
         let definition =
             catalogue.tool(tool).ok_or_else(|| named(self.unknown_tool(from, server, tool, &catalogue)))?;
-        let asks = self.policy.asks(server, tool, from.client());
+        let asks = policy.asks(server, tool, from.client());
         Ok(definition.full(server.as_str(), asks).to_string().into_bytes())
+    }
+
+    /// A look at a denied tool is a denial too: who wants to know what is tried sees it. Once for each tool and execution.
+    fn note_look(
+        &self,
+        from: &Requester,
+        call: CallId,
+        (server, tool): (&ServerName, &ToolName),
+        (reason, place): (&str, Option<&Place>),
+    ) {
+        if from.usage.looks_first_at(server, tool) {
+            let asked = Asked::new(server.clone(), tool.into());
+            self.note_denial(asked.subject(from, call), Effect::Deny, reason, place);
+        }
     }
 
     /// Permitted tools that match, best first, of servers that are connected or become so in time.
     pub(crate) async fn search(
         &self,
-        servers: &[ServerName],
+        scope: &Scope,
         client: Option<&ClientName>,
         query: &str,
         limit: usize,
         full: bool,
     ) -> Vec<Value> {
-        let connections = servers.iter().filter_map(|name| Some((name, self.upstreams.get(name)?)));
+        let connections = scope.servers().iter().filter_map(|name| Some((name, self.upstreams.get(name)?)));
         let catalogues = futures_util::future::join_all(connections.map(async |(name, connection)| {
             let catalogue = tokio::time::timeout(SEARCH_PATIENCE, connection.catalogue());
             Some((name, catalogue.await.ok()?.ok()?))
@@ -135,13 +179,14 @@ impl Gate {
         let tools: Vec<(&ServerName, &Tool)> = catalogues
             .iter()
             .flat_map(|(name, catalogue)| {
-                self.permitted(name, catalogue, client).map(move |tool| (*name, tool))
+                self.permitted(name, catalogue, client, scope).map(move |tool| (*name, tool))
             })
             .collect();
         let named: Vec<(&str, &Tool)> = tools.iter().map(|(name, tool)| (name.as_str(), *tool)).collect();
         let ranked = catalog::rank(query, &named).await.into_iter().take(limit.clamp(1, FOUND_MAX));
+        let policy = self.policy.now();
         let show = |(server, tool): (&ServerName, &Tool)| {
-            let asks = self.policy.asks(server, &tool.name, client);
+            let asks = policy.asks(server, &tool.name, client);
             if full { tool.full(server.as_str(), asks) } else { tool.found(server.as_str(), asks) }
         };
         ranked.map(|index| show(tools[index])).collect()
@@ -152,9 +197,13 @@ impl Gate {
         server: &'a ServerName,
         catalogue: &'a Catalogue,
         client: Option<&'a ClientName>,
+        scope: &'a Scope,
     ) -> impl Iterator<Item = &'a Tool> {
+        let policy = self.policy.now();
         let usable = move |tool: &&Tool| {
-            self.policy.permits(server, &tool.name, client) && !self.withholds(server, tool, client)
+            scope.has(server, &Item::from(&tool.name))
+                && policy.permits(server, &tool.name, client)
+                && !withholds(&policy, server, tool, client)
         };
         catalogue.tools.iter().filter(usable)
     }
@@ -166,8 +215,10 @@ impl Gate {
         tool: &ToolName,
         catalogue: &Catalogue,
     ) -> Failure {
-        let permitted: Vec<&str> =
-            self.permitted(server, catalogue, from.client()).map(|other| other.name.as_str()).collect();
+        let permitted: Vec<&str> = self
+            .permitted(server, catalogue, from.client(), &from.scope)
+            .map(|other| other.name.as_str())
+            .collect();
         let meant = match arguments::nearest(tool.as_str(), permitted.iter().copied()) {
             Some(name) => format!("did you mean {name}?"),
             None => format!("permitted are: {}", permitted[..permitted.len().min(30)].join(", ")),

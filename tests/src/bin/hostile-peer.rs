@@ -1,5 +1,5 @@
 //! A stand-in for `lockhouse-worker` whose sealed workers misbehave on request: the code that a worker gets names what
-//! it does. Its zygote and its seal are the real ones.
+//! it does, or a tool and its arguments. Its zygote and its seal are the real ones.
 //!
 //! Started under a name of [`early`] it misbehaves before it has any code. With `--list` it names its behaviours.
 #![allow(clippy::print_stdout)] // The list is for a test.
@@ -43,6 +43,9 @@ impl Engine for Peer {
 
     fn run(&mut self, _: &Sandboxed, job: &Job) -> Outcome {
         let behaviour = behaviours::ALL.iter().find(|(name, _)| *name == job.code);
+        if let (Some(call), Some(wire)) = (job.code.strip_prefix("call "), &self.wire) {
+            return behaviours::called(wire, call);
+        }
         match (behaviour, &self.wire) {
             (Some((_, behave)), Some(wire)) => behave(wire),
             _ => Outcome::Error(CodeError { message: "no such behaviour".into(), ..CodeError::default() }),

@@ -258,6 +258,12 @@ fn asked(wire: &Wire, request: Request) -> Outcome {
     value(&format!("\"{}\"", reply.map_or_else(|failure| failure.code.as_str(), |_| "answered")))
 }
 
+/// `TOOL ARGUMENTS` of the fixture server, in a frame of its own making.
+pub(crate) fn called(wire: &Wire, text: &str) -> Outcome {
+    let (tool, arguments) = text.split_once(' ').unwrap_or((text, ""));
+    asked(wire, call(tool, arguments))
+}
+
 fn signal(signal: Signal) -> Outcome {
     end_by(signal);
     wait()

@@ -223,8 +223,8 @@ async fn an_argument_servers_only_takes_away() {
     let rows = [
         ("control: without it", None, "two", json!([3, ["one", "three", "two"]])),
         ("named", Some(json!(["two"])), "two", json!([3, ["two"]])),
-        ("not named", Some(json!(["one"])), "two", json!(["unknown_tool", ["one"]])),
-        ("none", Some(json!([])), "two", json!(["unknown_tool", []])),
+        ("not named", Some(json!(["one"])), "two", json!(["denied", ["one"]])),
+        ("none", Some(json!([])), "two", json!(["denied", []])),
         ("named, but denied by the policy", Some(json!(["three"])), "three", json!(["denied", ["three"]])),
     ];
     let mut table = Table::new("servers");

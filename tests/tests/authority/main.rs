@@ -3,10 +3,15 @@
 
 mod audit;
 mod denials;
+mod layers;
+mod limits;
 mod lines;
+mod narrowing;
 mod policy_command;
 mod requirements;
+mod revocation;
 mod tools_command;
+mod ways;
 
 /// Permits three tools, and forbids one that the server offers.
 const POLICY: &str = "\

@@ -52,6 +52,8 @@ impl Denied {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
+    /// Read by [`policy_above`].
+    policy: Option<Spanned<PathBuf>>,
     /// Read by [`dialects::read_own`], which knows what must not be shown.
     servers: Option<IgnoredAny>,
     approved: Option<Vec<Spanned<Entry>>>,
@@ -86,6 +88,9 @@ pub(super) fn parse(
     let approved =
         document.approved.map(|entries| entries.iter().filter_map(|entry| reader.approved(entry)).collect());
     let denied = document.denied.iter().filter_map(|entry| reader.denied(entry)).collect();
+    if let Some(path) = document.policy.as_ref().filter(|path| !path.get_ref().is_absolute()) {
+        reader.add(path.span(), "expected an absolute path");
+    }
     let servers = dialects::read_own(source, surroundings).unwrap_or_else(|faults| {
         reader.faults.extend(faults.0);
         Vec::new()
@@ -110,6 +115,26 @@ fn resolved(
     let definition = entry.and_then(|entry| entry.resolve(surroundings, limits, origin.clone()));
     let told = |reason| tracing::warn!("{origin}: server {name:?} is left out: {reason}");
     Some((ServerName::new(name.as_str()).ok()?, definition.map_err(told).ok()?))
+}
+
+/// The file of the policy that is above every other one.
+pub(super) fn policy_above(source: &Source) -> Result<Option<Spanned<PathBuf>>, Diagnostics> {
+    #[derive(Deserialize)]
+    struct Above {
+        policy: Option<Spanned<PathBuf>>,
+    }
+    let unreadable = |error: toml::de::Error| fault_in(source, error.span(), "this cannot be read");
+    let above: Above = toml::from_str(&source.text).map_err(unreadable)?;
+    let policy = above.policy;
+    match policy.as_ref().filter(|path| !path.get_ref().is_absolute()) {
+        Some(path) => Err(fault_in(source, Some(path.span()), "expected an absolute path")),
+        None => Ok(policy),
+    }
+}
+
+/// One fault.
+pub(super) fn fault_in(source: &Source, span: Option<Range<usize>>, label: &str) -> Diagnostics {
+    Reader { source, faults: Vec::new() }.fault(span, label).into()
 }
 
 struct Reader<'s> {

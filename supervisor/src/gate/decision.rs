@@ -1,0 +1,184 @@
+//! The decision about one call: by whom it is made, what stands before it, and that each refusal is in the log.
+
+use std::sync::Arc;
+
+use lockhouse_policies::{
+    Call, ClientName, Decision, Denial, Effect, Item, OnChange, PermittedCall, Place, Policy,
+};
+use lockhouse_protocol::{Failure, FailureCode, ServerName};
+
+use super::{Approval, Gate, Requester, failure, links};
+use crate::audit::Subject;
+use crate::catalog::Tool;
+use crate::upstream::Connection;
+
+impl Gate {
+    /// What no arguments could make permitted is refused before anything else is told of it.
+    pub(super) fn refuse_hopeless(
+        &self,
+        from: &Requester,
+        subject: Subject<'_>,
+        connection: &Connection,
+    ) -> Result<(), Failure> {
+        let Subject { server, item, .. } = subject;
+        if let Some(left_out) = self.left_out(from, server, item) {
+            self.note_denial(subject, Effect::Deny, &left_out.message, None);
+            return Err(left_out);
+        }
+        let policy = self.policy.now();
+        if matches!(item, Item::List(_)) || policy.permits_item(server, item, from.client()) {
+            return Ok(());
+        }
+        if let Item::Tool(tool) = item
+            && let Some(slip) = self.misnamed(from, server, tool, connection)
+        {
+            return Err(slip);
+        }
+        match policy.decide(Call::new(server, item.clone()).by(from.caller.client.clone())) {
+            Decision::Deny(denial) => Err(self.refused(subject, &denial)),
+            Decision::Allow(_) | Decision::Ask(_) => Ok(()),
+        }
+    }
+
+    /// What is asked for and lies outside of what the execution was started with.
+    pub(super) fn left_out(&self, from: &Requester, server: &ServerName, item: &Item) -> Option<Failure> {
+        from.scope.left_out().filter(|_| !from.scope.has(server, item))
+    }
+
+    /// A list of which nothing may be known is not asked for.
+    pub(super) fn lists_nothing(&self, from: &Requester, server: &ServerName, item: &Item) -> bool {
+        let permitted = || self.policy.now().permits_item(server, item, from.client());
+        matches!(item, Item::List(_)) && !(from.scope.has(server, item) && permitted())
+    }
+
+    /// The decision, by the policy or by the person to whom it leaves it.
+    pub(super) async fn permitted_call(
+        &self,
+        from: &Requester,
+        subject: Subject<'_>,
+        mut call: Call,
+        tool: Option<&Tool>,
+    ) -> Result<(Permitted, Option<Approval>), Failure> {
+        let policy = self.policy.now();
+        call.links = links::resolved(policy.paths(&call), &from.usage.turn).await;
+        let definition = call.definition.clone();
+        let by = |call, approved| Permitted { call, by: policy.clone(), definition, approved };
+        match policy.decide(call) {
+            Decision::Allow(permitted) => Ok((by(permitted, false), None)),
+            Decision::Deny(denial) => Err(self.refused(subject, &denial)),
+            Decision::Ask(pending) => {
+                let asked = from.approvals.ask((subject.call, subject.id), pending, subject.line, tool).await;
+                let (permitted, approval) = asked.inspect_err(|declined| {
+                    self.note_denial(subject, Effect::Ask, &declined.message, None)
+                })?;
+                Ok((by(permitted, true), Some(approval)))
+            }
+        }
+    }
+
+    /// While a person was asked or the server was busy, another policy may have come into force.
+    pub(super) async fn still_permitted(
+        &self,
+        from: &Requester,
+        subject: Subject<'_>,
+        permitted: Permitted,
+    ) -> Result<PermittedCall, Failure> {
+        let policy = self.policy.now();
+        if Arc::ptr_eq(&policy, &permitted.by) {
+            return Ok(permitted.call);
+        }
+        let mut again = Call::new(subject.server, subject.item.clone())
+            .with_arguments(permitted.call.arguments().clone())
+            .by(from.caller.client.clone());
+        again.definition = permitted.definition;
+        again.links = links::resolved(policy.paths(&again), &from.usage.turn).await;
+        match policy.decide(again) {
+            Decision::Deny(denial) => Err(self.refused(subject, &denial)),
+            Decision::Ask(_) if !permitted.approved => {
+                let reason = "the policy has changed meanwhile, and leaves this call to a person; call again";
+                self.note_denial(subject, Effect::Deny, reason, None);
+                Err(Failure { retryable: true, ..failure(FailureCode::Denied, reason.into()) })
+            }
+            Decision::Ask(_) | Decision::Allow(_) => Ok(permitted.call),
+        }
+    }
+
+    /// A denial, with its record.
+    fn refused(&self, subject: Subject<'_>, denial: &Denial) -> Failure {
+        self.note_denial(subject, Effect::Deny, &denial.to_string(), denial.place.as_ref());
+        denied(denial)
+    }
+
+    pub(super) fn note_denial(
+        &self,
+        subject: Subject<'_>,
+        decision: Effect,
+        reason: &str,
+        rule: Option<&Place>,
+    ) {
+        if let Err(error) = self.audit.denial(subject, decision, reason, rule) {
+            tracing::error!("{error}");
+        }
+    }
+
+    /// A tool that is not what a person permitted waits for a person, where the policy says so.
+    pub(super) fn refuse_changed(
+        &self,
+        from: &Requester,
+        subject: Subject<'_>,
+        tool: &Tool,
+    ) -> Result<(), Failure> {
+        let (server, policy) = (subject.server, self.policy.now());
+        if !withholds(&policy, server, tool, from.client()) {
+            return Ok(());
+        }
+        let reason = format!(
+            "the definition of {server}/{} has changed since it was permitted, and the policy says on_change = \"{}\"; \
+             a person looks at it with `lockhouse server diff {server}` and accepts it with `lockhouse server accept {server}`",
+            tool.name,
+            policy.on_change(server, from.client()).as_str(),
+        );
+        self.note_denial(subject, Effect::Deny, &reason, None);
+        Err(failure(FailureCode::Denied, reason))
+    }
+
+    /// To a server that the execution may know of, or of which it is told that it was left out.
+    pub(super) fn connection(&self, from: &Requester, server: &ServerName) -> Result<&Connection, Failure> {
+        let in_reach = from.scope.servers().contains(server);
+        let known = self.upstreams.get(server).filter(|_| in_reach || from.scope.left_out().is_some());
+        known.ok_or_else(|| {
+            let names: Vec<&str> = from.scope.servers().iter().take(50).map(ServerName::as_str).collect();
+            let told = if names.is_empty() {
+                "none is configured".into()
+            } else {
+                format!("there are: {}", names.join(", "))
+            };
+            failure(FailureCode::UnknownTool, format!("there is no server {server}; {told}"))
+        })
+    }
+}
+
+/// A permitted call, and by what it became one.
+#[derive(Debug)]
+pub(super) struct Permitted {
+    pub(super) call: PermittedCall,
+    by: Arc<Policy>,
+    definition: Option<String>,
+    /// By a person.
+    approved: bool,
+}
+
+/// Whether a permitted tool may not be used, because it changed.
+pub(super) fn withholds(
+    policy: &Policy,
+    server: &ServerName,
+    tool: &Tool,
+    client: Option<&ClientName>,
+) -> bool {
+    tool.changed && policy.on_change(server, client) != OnChange::Warn
+}
+
+pub(super) fn denied(denial: &Denial) -> Failure {
+    let hint = if denial.hint.is_empty() { String::new() } else { format!("; {}", denial.hint) };
+    failure(FailureCode::Denied, format!("{denial}{hint}"))
+}

@@ -1,0 +1,177 @@
+use serde_json::json;
+
+use super::*;
+
+fn tool(schema: &Value) -> Tool {
+    Tool::from_json(&json!({"name": "log", "inputSchema": schema}).to_string()).expect("a tool")
+}
+
+fn told(schema: &Value, arguments: &Value) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let (schemas, turn) = (Schemas::default(), Turn::default());
+    let server = ServerName::new("git").expect("a name");
+    let bytes = arguments.to_string().len();
+    let arguments = arguments.as_object().cloned().expect("an object");
+    let tool = tool(schema);
+    let checked = schemas.fitting(&server, &tool, arguments.clone(), bytes, &turn);
+    match runtime.block_on(checked) {
+        Ok(same) => {
+            assert_eq!(same, arguments);
+            "fits".into()
+        }
+        Err(failure) => failure.message,
+    }
+}
+
+fn filter() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "count": {"type": "integer", "maximum": 10, "default": 3},
+            "state": {"enum": ["open", "closed"]},
+            "filter": {
+                "type": "object", "properties": {"owner": {"type": "string"}, "repo": {"type": ["string", "null"]}},
+                "required": ["owner"], "additionalProperties": false,
+            },
+            "when": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+            "block": {"oneOf": [{"$ref": "#/$defs/text"}, {"type": "null"}]},
+            "id": {"type": "string", "pattern": "^[a-z]+$"},
+            "mail": {"type": "string", "format": "email"},
+        },
+        "$defs": {"text": {
+            "type": "object", "properties": {"kind": {"const": "text"}, "body": {"type": "string"}}, "required": ["kind"],
+        }},
+    })
+}
+
+#[test]
+fn a_line_says_what_is_wrong_and_how_it_is_right() {
+    let told = |arguments: Value| {
+        let line = told(&filter(), &arguments);
+        line.split_once(": log(").map_or(line.clone(), |(beginning, _)| beginning.to_owned())
+    };
+    let rows = [
+        (json!({}), "fits"),
+        (json!({"count": 3, "filter": {"owner": "x", "repo": null}, "when": 3, "mail": "none"}), "fits"),
+        (json!({"count": "three"}), r#"log: /count must be integer, and is "three""#),
+        (json!({"count": 11}), "log: /count is not valid: it is greater than the maximum of 10"),
+        (
+            json!({"state": "opne"}),
+            r#"log: /state must be one of "open", "closed", and is "opne"; did you mean open?"#,
+        ),
+        (json!({"filter": {"repo": "x"}}), "log: /filter needs owner; it takes owner, repo"),
+        (
+            json!({"filter": {"owner": "x", "rep": "y"}}),
+            r#"log: /filter has no "rep"; did you mean repo?; it takes owner, repo"#,
+        ),
+        (json!({"filter": {"owner": 3}}), "log: /filter/owner must be string, and is 3"),
+        (json!({"when": []}), "log: /when must be string or integer, and is an array"),
+        (json!({"block": {"kind": "text", "body": 3}}), "log: /block/body must be string, and is 3"),
+        (json!({"id": "A"}), r#"log: /id must match the pattern ^[a-z]+$, and is "A""#),
+    ];
+    for (arguments, expected) in rows {
+        assert_eq!(told(arguments.clone()), expected, "{arguments}");
+    }
+}
+
+#[test]
+fn the_line_is_short_whatever_it_is_about() {
+    let long = "é\n\u{202e}".repeat(2_000);
+    let schema = json!({"properties": {"x": {"enum": [long, ["b"]]}, "y": {"pattern": "a".repeat(1_000)}}});
+    for arguments in [json!({"x": long}), json!({"y": long}), json!({"x": vec![1; 1_000]})] {
+        let line = told(&schema, &arguments);
+        assert!(line.chars().count() < 1_500 && !line.contains(['\n', '\u{202e}']), "{line}");
+        assert!(line.starts_with("log: /"), "{line}");
+    }
+}
+
+#[test]
+fn a_schema_that_cannot_be_used_leaves_the_names() {
+    let rows = [
+        ("invalid", json!({"properties": {"x": {"type": "sting"}}})),
+        (
+            "of another dialect",
+            json!({"$schema": "https://example.com/mine", "properties": {"x": {"type": "string"}}}),
+        ),
+        (
+            "with a remote reference",
+            json!({"properties": {"x": {"$ref": "https://example.com/schema.json"}}}),
+        ),
+        ("with a file's reference", json!({"properties": {"x": {"$ref": "file:///etc/passwd"}}})),
+        ("with a reference to nothing", json!({"properties": {"x": {"$ref": "#/$defs/none"}}})),
+        ("with a pattern that needs backtracking", json!({"properties": {"x": {"pattern": "^(?!a).*$"}}})),
+        ("with a pattern that is too large", json!({"properties": {"x": {"pattern": "(.{1,500}){1,500}"}}})),
+        (
+            "that is too large",
+            json!({"properties": {"x": {"type": "string"}}, "description": "x".repeat(70_000)}),
+        ),
+        ("that is too deep", chain(2_000)),
+        ("none", Value::Null),
+    ];
+    for (which, schema) in rows {
+        assert_eq!(told(&schema, &json!({"x": 3})), "fits", "a schema {which}");
+    }
+}
+
+#[test]
+fn dialects_differ() {
+    // A tuple is `items` in draft-07, and `prefixItems` since 2020-12.
+    let schema = |dialect: &str| json!({"$schema": dialect, "properties": {"x": {"items": [{"type": "string"}], "prefixItems": [{"type": "null"}]}}});
+    let first = |dialect: &str| told(&schema(dialect), &json!({"x": ["a"]}));
+    assert_eq!(first("http://json-schema.org/draft-07/schema#"), "fits");
+    let current = json!({"properties": {"x": {"prefixItems": [{"type": "null"}]}}});
+    assert!(told(&current, &json!({"x": ["a"]})).contains("/x/0 must be null"));
+}
+
+fn chain(length: usize) -> Value {
+    let mut definitions = Map::new();
+    for n in 0..length {
+        definitions.insert(format!("a{n}"), json!({"$ref": format!("#/$defs/a{}", n + 1)}));
+    }
+    definitions.insert(format!("a{length}"), json!({"type": "string"}));
+    json!({"$defs": definitions, "properties": {"x": {"$ref": "#/$defs/a0"}}})
+}
+
+/// Two to the power of `depth` ways to be wrong.
+fn doubled(keyword: &str, depth: usize) -> Value {
+    let mut definitions = Map::new();
+    for n in 0..depth {
+        let next = format!("#/$defs/a{}", n + 1);
+        definitions.insert(format!("a{n}"), json!({keyword: [{"$ref": next}, {"$ref": next}]}));
+    }
+    definitions.insert(format!("a{depth}"), json!({"type": "string"}));
+    json!({"$defs": definitions, "properties": {"x": {"$ref": "#/$defs/a0"}}})
+}
+
+#[test]
+fn hostile_schemas_and_arguments_cost_a_bounded_time() {
+    let many = json!({"x": (0..40_000).map(|n| json!([n])).collect::<Vec<_>>()});
+    let choices = json!({"properties": {"x": {"items": {"enum": (0..5_000).map(|n| json!([-n])).collect::<Vec<_>>()}}}});
+    let mut deep = json!({});
+    for _ in 0..120 {
+        deep = json!({"c": deep});
+    }
+    let branch = |name: &str| json!({"properties": {"c": {"$ref": "#/$defs/n"}}, "required": [name]});
+    let tree = json!({
+        "$defs": {"n": {"anyOf": [branch("y"), branch("z")]}}, "properties": {"x": {"$ref": "#/$defs/n"}},
+    });
+    let rows = [
+        ("anyOf", doubled("anyOf", 12), json!({"x": 3})),
+        ("allOf", doubled("allOf", 12), json!({"x": "s"})),
+        ("oneOf", doubled("oneOf", 12), json!({"x": 3})),
+        ("tree", tree, json!({"x": deep})),
+        ("enum", choices, many),
+        (
+            "pattern",
+            json!({"properties": {"x": {"pattern": "([a-z]{1,90}[a-y]){1,9}z"}}}),
+            json!({"x": "a".repeat(900_000)}),
+        ),
+    ];
+    for (which, schema, arguments) in rows {
+        let started = std::time::Instant::now();
+        let line = told(&schema, &arguments);
+        let took = started.elapsed();
+        assert!(took < Duration::from_secs(10), "{which} took {took:?}: {line}");
+        eprintln!("{which}: {took:?}: {}", told::beginning(&line));
+    }
+}
