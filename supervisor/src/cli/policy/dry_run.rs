@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use lockhouse_policies::{Call, Effect, Policy, explain};
 use serde_json::{Value, json};
 
-use super::definitions::Definitions;
 use super::past::{self, Past};
+use super::surroundings::Surroundings;
 use crate::cli::terminal::for_stdout;
 use crate::cli::{UNAVAILABLE, complain, complain_config, table};
 use crate::config::{self, Files};
@@ -68,7 +68,7 @@ pub(super) fn dry_run(files: &Files, arguments: &Arguments) -> Result<ExitCode, 
     let policy = config::load_policy(&files).map_err(|error| complain_config(&error))?;
     let audit = config::load_audit_settings(&files).map_err(|error| complain_config(&error))?;
     let (mut groups, mut judge) =
-        (BTreeMap::new(), Judge { policy, definitions: Definitions::of(&files), known: HashMap::new() });
+        (BTreeMap::new(), Judge { policy, surroundings: Surroundings::of(&files), known: HashMap::new() });
     let read =
         past::each(&audit, arguments.since, |past| *groups.entry(judge.group(&past)).or_insert(0) += 1);
     let calls = read.map_err(|error| complain(&error, UNAVAILABLE))?;
@@ -105,7 +105,7 @@ pub(super) fn dry_run(files: &Files, arguments: &Arguments) -> Result<ExitCode, 
 /// What is decided, once for all calls of which that is known without their arguments.
 struct Judge {
     policy: Policy,
-    definitions: Definitions,
+    surroundings: Surroundings,
     known: HashMap<(String, String, &'static str, Option<String>), Option<Now>>,
 }
 
@@ -114,8 +114,8 @@ impl Judge {
         let client = past.client.as_ref().map(|client| client.as_str().to_owned());
         let (server, name, kind) = (past.server.to_string(), past.item.as_str().to_owned(), past.item.kind());
         let key = (server.clone(), name.clone(), kind, client.clone());
-        let Self { policy, definitions, known } = self;
-        let mut decided = || decided(policy, &definitions.complete(past.call()));
+        let Self { policy, surroundings, known } = self;
+        let mut decided = || decided(policy, &surroundings.complete(policy, past.call()));
         let known = known.entry(key).or_insert_with(|| {
             let certain = policy.certain(&past.server, &past.item, past.client.as_ref());
             certain.map(|_| decided())

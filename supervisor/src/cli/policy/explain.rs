@@ -6,7 +6,7 @@ use lockhouse_policies::{Call, ClientName, Considered, Explanation, Item};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName};
 use serde_json::{Map, Value, json};
 
-use super::definitions::Definitions;
+use super::surroundings::Surroundings;
 use crate::cli::terminal::for_stdout;
 use crate::cli::tools::parse_name;
 use crate::cli::{USAGE, complain, complain_config};
@@ -37,8 +37,9 @@ pub(in crate::cli) struct Arguments {
 
 /// Explains it. The exit status says that there is an explanation, not what is decided.
 pub(super) fn explain(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
-    let call = Definitions::of(files).complete(call(arguments)?);
+    let call = call(arguments)?;
     let policy = config::load_policy(files).map_err(|error| complain_config(&error))?;
+    let call = Surroundings::of(files).complete(&policy, call);
     let explanation = lockhouse_policies::explain(&policy, &call);
     if arguments.json {
         println!("{}", for_stdout(&format!("{:#}", to_json(&explanation))));
