@@ -1,6 +1,6 @@
 //! `lockhouse policy check`.
 
-use lockhouse_tests::{Lockhouse, Table, ensure, equal};
+use lockhouse_tests::{Finished, Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
 const BROKEN: &str = "version = 1\n\n[servers.fixture]\nalow = [\"add\"]\nask = [\"a dd\"]\n";
@@ -96,4 +96,21 @@ fn what_a_file_says_cannot_drive_a_terminal() {
         let finished = lockhouse.run(&["policy", "check", "x\u{1b}[2J.toml", "--format", format]);
         assert!(finished.status == Some(2) && !finished.stderr.contains('\u{1b}'), "{finished:?}");
     }
+}
+
+/// A policy that an administrator lays above is checked as well, and named.
+#[test]
+fn the_policies_above_are_checked_too() {
+    let lockhouse = super::lockhouse();
+    let above = lockhouse.file("above.toml", "version = 1\n[servers.fixture]\nallow = [\"add\"]\n");
+    lockhouse.file("requirements.toml", format!("policy = {above:?}\n"));
+    let check = || {
+        let mut command = lockhouse.command(&["policy", "check", "policy.toml", "--json"]);
+        Finished::of(command.env("LOCKHOUSE_REQUIREMENTS", lockhouse.path("requirements.toml")), b"")
+    };
+    let told = check().json();
+    assert_eq!((&told["valid"], &told["files"]), (&json!(true), &json!(["policy.toml", above])), "{told}");
+    lockhouse.file("above.toml", "version = 1\n[servers.fixture]\nalow = [\"add\"]\n");
+    let (finished, told) = (check(), check().json());
+    assert_eq!((finished.status, &told["errors"][0]["file"]), (Some(2), &json!(above)), "{told}");
 }

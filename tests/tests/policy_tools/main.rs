@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
 
 mod check;
+mod diff;
 mod dry_run;
 mod explain;
+mod suggest;
 mod usage;
 
 use lockhouse_tests::Lockhouse;
