@@ -103,6 +103,8 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
         Some((_, found, standing)) => {
             let mut full = found.full(server.as_str(), standing == Some(Effect::Ask));
             full["policy"] = in_a_word(standing).into();
+            // For a pin.
+            full["definition"] = format!("sha256:{}", found.fingerprint).into();
             println!("{}", for_stdout(&format!("{full:#}")));
             ExitCode::SUCCESS
         }

@@ -114,3 +114,23 @@ fn the_policies_above_are_checked_too() {
     let (finished, told) = (check(), check().json());
     assert_eq!((finished.status, &told["errors"][0]["file"]), (Some(2), &json!(above)), "{told}");
 }
+
+/// What the documentation shows can be copied.
+#[test]
+fn policies_in_the_documentation_have_no_fault() {
+    let mut table = Table::new("policies in the documentation");
+    for (file, text) in [
+        ("README.md", include_str!("../../../README.md")),
+        ("docs/policy.md", include_str!("../../../docs/policy.md")),
+    ] {
+        let blocks = text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+        for (number, block) in blocks.enumerate() {
+            let version = if block.contains("version = 1") { "" } else { "version = 1\n" };
+            let lockhouse = Lockhouse::new();
+            lockhouse.file("home/shown.toml", format!("{version}{block}"));
+            let finished = lockhouse.run(&["policy", "check", "shown.toml"]);
+            table.row(format!("{file}, the block {number}"), ensure(finished.status == Some(0), finished));
+        }
+    }
+    table.finish();
+}

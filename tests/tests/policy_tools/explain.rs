@@ -1,6 +1,6 @@
 //! `lockhouse policy explain`.
 
-use lockhouse_tests::{Table, ensure};
+use lockhouse_tests::{Lockhouse, Table, ensure};
 
 #[test]
 fn a_decision_is_told_with_its_line_for_each_kind_of_call() {
@@ -48,4 +48,36 @@ fn an_explanation_starts_no_server() {
     let lockhouse = super::lockhouse().server("broken", &["--fail-start"]);
     let finished = lockhouse.run(&["--policy", "policy.toml", "policy", "explain", "broken.add"]);
     assert!(finished.status == Some(0) && !finished.complaints().contains("broken"), "{finished:?}");
+}
+
+/// An explanation is what the gate would decide: links are followed, and a pin is compared with the definition that the
+/// server had when it was last connected.
+#[test]
+fn what_this_machine_knows_counts() {
+    let lockhouse = Lockhouse::new().server("fixture", &[]);
+    std::fs::create_dir_all(lockhouse.path("docs")).unwrap();
+    std::os::unix::fs::symlink("/etc", lockhouse.path("docs/link")).unwrap();
+    let docs = lockhouse.path("docs").canonicalize().unwrap();
+    let pin = lockhouse.run(&["tools", "show", "fixture.add"]).json()["definition"].clone();
+    let policy = |pin: &str| {
+        format!(
+            "version = 1\n[servers.fixture]\nallow = [\"add\"]\npins = {{ add = {pin:?} }}\n[[servers.fixture.rules]]\n\
+             tool = \"echo\"\nwhen = {{ value = {{ under = {docs:?} }} }}\neffect = \"allow\"\n"
+        )
+    };
+    lockhouse.file("home/policy.toml", policy(pin.as_str().unwrap()));
+    lockhouse.file("home/other.toml", policy(&format!("sha256:{}", "0".repeat(64))));
+    let value = |below: &str| format!("{{\"value\": {:?}}}", docs.join(below));
+    let mut table = Table::new("this machine");
+    for (name, policy, tool, arguments, effect) in [
+        ("a path in the folder", "policy.toml", "fixture.echo", value("a.md"), "allow"),
+        ("a link out of it", "policy.toml", "fixture.echo", value("link/passwd"), "deny"),
+        ("the pinned definition", "policy.toml", "fixture.add", "{}".into(), "allow"),
+        ("another one is pinned", "other.toml", "fixture.add", "{}".into(), "deny"),
+    ] {
+        let call = ["--policy", policy, "policy", "explain", tool, "--args", &arguments, "--json"];
+        let told = lockhouse.run(&call);
+        table.row(name, ensure(told.json()["effect"] == effect, told));
+    }
+    table.finish();
 }
