@@ -26,7 +26,7 @@ const DEFINITION_BYTES_MAX: usize = 64 * 1024;
 /// References times nesting: how deep the compiler could come to stand. Well-known servers stay below 300.
 const STEPS_MAX: usize = 1_024;
 /// Bytes of one compiled pattern, and of what its engine remembers.
-const PATTERN_BYTES_MAX: usize = 256 * 1024;
+const PATTERN_BYTES_MAX: usize = 64 * 1024;
 const PATTERN_MEMORY_BYTES: usize = 1024 * 1024;
 /// How long compiling may take.
 const COMPILE_PATIENCE: Duration = Duration::from_secs(2);
