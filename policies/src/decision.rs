@@ -88,7 +88,8 @@ impl Policy {
             Effect::Deny => Decision::Deny(Denial::of(&call, view, ground)),
             Effect::Ask => {
                 let rule = place(ground.line());
-                Decision::Ask(PendingCall::new(call, rule))
+                let alone = self.asked_by(&call) == 1;
+                Decision::Ask(PendingCall::new(call, rule, alone))
             }
             Effect::Allow => {
                 let rule = place(ground.line());

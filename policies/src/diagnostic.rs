@@ -51,6 +51,12 @@ impl Diagnostic {
         self
     }
 
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     /// What is wrong.
     #[must_use]
     pub fn title(&self) -> &str {
@@ -63,10 +69,31 @@ impl Diagnostic {
         self.help.as_deref()
     }
 
+    /// What stands beside the caret; empty where the title says it all.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
     /// The line it points at, counted from 1.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.excerpt.as_ref().map(|excerpt| excerpt.line)
+    }
+
+    /// The column of that line, counted from 1, in characters.
+    #[must_use]
+    pub fn column(&self) -> Option<usize> {
+        self.excerpt.as_ref().map(|excerpt| excerpt.column)
+    }
+
+    /// On one line, as compilers tell it and editors read it: `FILE:LINE:COLUMN: error: TITLE: LABEL; HELP`.
+    #[must_use]
+    pub fn short(&self) -> String {
+        let place = self.excerpt.as_ref().map(|excerpt| format!(":{}:{}", excerpt.line, excerpt.column));
+        let label = if self.label.is_empty() { String::new() } else { format!(": {}", self.label) };
+        let help = self.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+        format!("{}{}: error: {}{label}{help}", self.path, place.unwrap_or_default(), self.title)
     }
 
     /// As text for a person: file, line, caret and help. `colour` adds ANSI escapes.

@@ -30,6 +30,7 @@ mod policy;
 mod printable;
 mod rule;
 mod source;
+mod standing;
 mod suggest;
 mod table;
 mod template;

@@ -27,11 +27,12 @@ impl CallDigest {
 pub struct PendingCall {
     call: Call,
     rule: Place,
+    alone: bool,
 }
 
 impl PendingCall {
-    pub(crate) fn new(call: Call, rule: Place) -> Self {
-        Self { call, rule }
+    pub(crate) fn new(call: Call, rule: Place, alone: bool) -> Self {
+        Self { call, rule, alone }
     }
 
     /// The upstream server that would be called.
@@ -64,6 +65,12 @@ impl PendingCall {
         &self.rule
     }
 
+    /// Whether nothing but that line leaves it to a person: no other layer, and no table of the client.
+    #[must_use]
+    pub fn is_left_by_that_line_alone(&self) -> bool {
+        self.alone
+    }
+
     /// Of the server, what is asked of it and the arguments, in the order in which they are sent, and of `occasion`: what
     /// sets this call apart from another one with the same arguments.
     #[must_use]
@@ -81,7 +88,7 @@ impl PendingCall {
         if self.digest(occasion) != digest {
             return Err(Box::new(self));
         }
-        let Self { call: Call { server, item, arguments, .. }, rule } = self;
+        let Self { call: Call { server, item, arguments, .. }, rule, .. } = self;
         Ok(PermittedCall { server, item, arguments, rule })
     }
 }

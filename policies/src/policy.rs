@@ -74,13 +74,6 @@ impl Policy {
         self.views(client).all(|view| view.could_permit(server, item))
     }
 
-    /// Whether a person is asked before calls of the tool. For listing only.
-    #[must_use]
-    pub fn asks(&self, server: &ServerName, tool: &ToolName, client: Option<&ClientName>) -> bool {
-        let call = Call::new(server, tool).by(client.cloned());
-        self.verdict(&call).1.effect() == Effect::Ask
-    }
-
     /// Whether anything that begins so may be permitted to be read: what a resource's template with this beginning is
     /// listed for.
     #[must_use]
@@ -132,6 +125,13 @@ impl Policy {
 
     pub(crate) fn views(&self, client: Option<&ClientName>) -> impl Iterator<Item = View<'_>> {
         self.layers().flat_map(move |layer| layer.views(client))
+    }
+
+    /// How many of its layers and clients' tables would not let a call go without a person.
+    pub(crate) fn asked_by(&self, call: &Call) -> usize {
+        let world = World::Known(&call.links);
+        let asks = |view: &View<'_>| view.decisive(call, world).effect() != Effect::Allow;
+        self.views(call.client.as_ref()).filter(asks).count()
     }
 
     /// What decides about a call: the strictest of what its layers say, and of two alike the first.

@@ -1,12 +1,14 @@
 //! The smallest policy that would have covered what was used.
 
+use std::collections::BTreeMap;
+
 use lockhouse_protocol::ServerName;
 
 use crate::call::ClientName;
 use crate::item::Item;
 
-/// One call that was made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a call was of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Use {
     /// The upstream server.
     pub server: ServerName,
@@ -19,6 +21,6 @@ pub struct Use {
 /// A policy document that permits exactly the tools, resources and prompts that were used, with any arguments. How often
 /// each was used, and by whom, stands behind it as a comment.
 #[must_use]
-pub fn suggest(_uses: &[Use]) -> String {
+pub fn suggest(_uses: &BTreeMap<Use, u64>) -> String {
     String::new()
 }

@@ -6,28 +6,30 @@
 
 mod arguments;
 pub(crate) mod code;
+mod follow;
 mod index;
 mod keeper;
 mod line;
-//ocsf
+pub(crate) mod ocsf;
 pub(crate) mod read;
 mod record;
 mod redaction;
 mod retention;
 mod segment;
 mod sign;
-//verify
+pub(crate) mod verify;
 mod writer;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime};
 
-use lockhouse_policies::{ClientName, Item, PermittedCall, Place};
+use lockhouse_policies::{ClientName, Effect, Item, PermittedCall, Place};
 use lockhouse_protocol::{CallId, ExecutionId, ServerName};
 use tokio::sync::Notify;
 
-pub(crate) use record::{About, Event, Record};
+pub(crate) use follow::Follower;
+pub(crate) use record::{About, Arguments, Event, Record};
 pub(crate) use redaction::REDACTED;
 pub(crate) use segment::{SegmentName, segments};
 pub(crate) use sign::{PublicKey, SecretError};
@@ -88,6 +90,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) server: &'a ServerName,
     /// A tool, or what else was asked for.
     pub(crate) item: &'a Item,
+    /// Of the program, as its worker says.
+    pub(crate) line: Option<u32>,
 }
 
 /// A program that is about to run.
@@ -185,25 +189,29 @@ impl Audit {
         self.append(&body.text_if("approval", approval))
     }
 
-    /// A person was asked about a call: what binds the answer to it, and what became of it.
+    /// A person was asked about a call: what binds the answer to it, how they were reached, and what became of it.
     pub(crate) fn approval(
         &self,
         subject: Subject<'_>,
         digest: &str,
+        through: Option<&str>,
         outcome: &str,
     ) -> Result<(), AuditError> {
-        self.append(&self.about("approval", subject).text("digest", digest).text("outcome", outcome))
+        let body = self.about("approval", subject).text("digest", digest).text_if("through", through);
+        self.append(&body.text("outcome", outcome))
     }
 
-    /// A refused call, and the line that refuses it where there is one.
+    /// A call that is not made: the policy denies it, or a person was asked and it was not approved. With the line of the
+    /// policy that refuses it, where there is one.
     pub(crate) fn denial(
         &self,
         subject: Subject<'_>,
+        decision: Effect,
         reason: &str,
         rule: Option<&Place>,
     ) -> Result<(), AuditError> {
         let rule = rule.map(Place::to_string);
-        let body = self.about("denial", subject).text("decision", "deny");
+        let body = self.about("denial", subject).text("decision", decision.as_str());
         let body = body.text("reason", &self.redaction().without_secrets(reason));
         self.append(&body.text_if("rule", rule.as_deref()))
     }
@@ -250,12 +258,13 @@ impl Audit {
     }
 
     fn about(&self, event: &'static str, subject: Subject<'_>) -> Body {
-        let Subject { execution, call: _, id, client, server, item } = subject;
+        let Subject { execution, call: _, id, client, server, item, line } = subject;
         let mut buffer = uuid::Uuid::encode_buffer();
         let body = Body::new(event).text("execution", &execution.to_string());
         let body = body.text("call", id.hyphenated().encode_lower(&mut buffer));
         let body = body.text_if("client", client.map(ClientName::as_str)).text("server", server.as_str());
-        body.text(item.kind(), &self.redaction().without_secrets(item.as_str()))
+        let body = body.text(item.kind(), &self.redaction().without_secrets(item.as_str()));
+        body.number_if("line", line)
     }
 
     fn append(&self, body: &Body) -> Result<(), AuditError> {

@@ -4,6 +4,7 @@
 mod output; // First: the others print through its macros.
 
 mod approvals;
+mod audit;
 mod confine;
 mod consent;
 mod demo;
@@ -70,6 +71,9 @@ enum Command {
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
+    /// Look into the audit log, verify it and export it
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Say what protections this host gives, and try what a sealed worker must not be able to do
     Doctor(doctor::Arguments),
     /// Confine this process and become a program: upstream servers with `sandbox` are started so
@@ -109,6 +113,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Import(arguments) => import::import(&files, &arguments),
             Command::Init(arguments) => init::init(&files, &arguments),
             Command::Policy(command) => policy::policy(&files, command).await,
+            Command::Audit(command) => audit::audit(&files, command).await,
             Command::Doctor(arguments) => doctor::doctor(&files, &arguments).await,
             Command::Confine(arguments) => confine::confine(arguments),
             Command::DemoServer => match demo::server::serve().await {

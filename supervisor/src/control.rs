@@ -39,29 +39,24 @@ pub(crate) struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Opens the socket of this process, and clears away those of supervisors that were killed. Without one, people at this
-    /// machine cannot be asked, and the log says why.
-    pub(crate) fn open(desk: &Desk) -> Option<Self> {
-        let opened =
-            place::own().ok_or_else(|| "no directory for it is known".to_owned()).and_then(|directory| {
-                place::make(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
-                place::clear(&directory);
-                let path = directory.join(place::name(std::process::id()));
-                let listener = listen(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-                Ok((path, listener))
-            });
-        match opened {
-            Ok((path, listener)) => {
-                let accepting = tokio::spawn(accept(listener, desk.clone()));
-                Some(Self { path, accepting })
-            }
-            Err(reason) => {
-                tracing::warn!(
-                    "no control socket, so `lockhouse approvals` cannot reach this process: {reason}"
-                );
-                None
+    /// Opens the socket of this process in the first directory where that is possible, and clears away those of supervisors
+    /// that were killed. Without one, people at this machine cannot be asked.
+    ///
+    /// # Errors
+    /// Why it is in none.
+    pub(crate) fn open(desk: &Desk) -> Result<Self, String> {
+        let mut reasons = Vec::new();
+        for directory in place::everywhere() {
+            match listen(&directory) {
+                Ok((path, listener)) => {
+                    let accepting = tokio::spawn(accept(listener, desk.clone()));
+                    return Ok(Self { path, accepting });
+                }
+                Err(error) => reasons.push(format!("{}: {error}", directory.display())),
             }
         }
+        let reasons = reasons.join("; ");
+        Err(format!("no control socket, so `lockhouse approvals` does not reach this process: {reasons}"))
     }
 }
 
@@ -72,12 +67,16 @@ impl Drop for ControlSocket {
     }
 }
 
-fn listen(path: &Path) -> std::io::Result<Listener> {
-    let name = path.to_fs_name::<GenericFilePath>()?;
+fn listen(directory: &Path) -> std::io::Result<(PathBuf, Listener)> {
+    place::make(directory)?;
+    place::clear(directory);
+    let path = directory.join(place::name(std::process::id()));
+    let name = path.as_path().to_fs_name::<GenericFilePath>()?;
     // Its removal is ours: a listener that is dropped late must not remove the socket of another.
-    let listener = ListenerOptions::new().name(name).mode(0o600).reclaim_name(false).create_tokio()?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-    Ok(listener)
+    let options = ListenerOptions::new().name(name).mode(0o600).reclaim_name(false);
+    let listener = options.create_tokio()?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    Ok((path, listener))
 }
 
 async fn accept(listener: Listener, desk: Desk) {

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::{Call, ClientName, Item, Policy};
+use lockhouse_policies::{Call, ClientName, Effect, Item, Policy};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
 use serde_json::Value;
 
@@ -231,7 +231,6 @@ impl Gate {
         let subject = asked.subject(from, call);
         self.refuse_hopeless(from, subject, connection).map_err(failed)?;
         let offer = connection.offer().await.map_err(failed)?;
-        let (line, timeout) = (given.line, given.timeout);
         let mut wanted = Call::new(server, item.clone()).by(from.caller.client.clone());
         let (mut known, mut may_change) = (None, false);
         match item {
@@ -255,10 +254,10 @@ impl Gate {
         }
         connection.offers(&offer, item).map_err(failed)?;
         let (permitted, approval) =
-            self.permitted_call(from, subject, wanted, line, known).await.map_err(failed)?;
+            self.permitted_call(from, subject, wanted, known).await.map_err(failed)?;
         let limits = self.policy.limits(&permitted.call, from.client());
         let admitted = self.limiter.admit(&from.usage, &permitted.call, &limits).map_err(|refused| {
-            self.note_denial(subject, &refused.failure.message, Some(&refused.place));
+            self.note_denial(subject, Effect::Deny, &refused.failure.message, Some(&refused.place));
             failed(refused.failure)
         })?;
         let turn = connection.slot().await.map_err(failed)?;
@@ -268,7 +267,7 @@ impl Gate {
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
         *changes = may_change;
-        let timeout = [timeout, admitted.timeout].into_iter().flatten().min();
+        let timeout = [given.timeout, admitted.timeout].into_iter().flatten().min();
         let reply = connection.call(&offer, turn, permitted, timeout, &from.caller).await?;
         self.limiter.received(&from.usage, &limits, reply.len()).map_err(failed)?;
         match item {

@@ -2,6 +2,7 @@
 //! client meets it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
 
+mod approver;
 mod bare_zygote;
 mod finished;
 mod hostile;
@@ -13,6 +14,7 @@ mod processes;
 mod session;
 mod table;
 
+pub use approver::Approver;
 pub use bare_zygote::{BareZygote, End};
 pub use finished::Finished;
 pub use hostile::{Attack, Control, Outcome};

@@ -14,6 +14,10 @@ use serde_json::{Value, json};
 pub enum Says {
     /// These values.
     Yes(Value),
+    /// Yes, without a word more.
+    Bare,
+    /// One of these after the other, and then the last one again.
+    InTurn(Vec<Says>),
     /// These values, after a while.
     Slowly(Duration, Value),
     /// That they will not say it.
@@ -77,8 +81,18 @@ impl Person {
 
     pub(crate) async fn answer(&self, request: ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
         let request = serde_json::to_value(request).unwrap_or_default();
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-        match &self.says {
+        let turn = {
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            asked.push(request);
+            asked.len() - 1
+        };
+        let says = match &self.says {
+            Says::InTurn(all) => &all[turn.min(all.len() - 1)],
+            says => says,
+        };
+        match says {
+            Says::Bare => Ok(ElicitResult::new(ElicitationAction::Accept)),
+            Says::InTurn(_) => panic!("a turn within a turn"),
             Says::Yes(content) => {
                 Ok(ElicitResult::new(ElicitationAction::Accept).with_content(content.clone()))
             }

@@ -63,6 +63,13 @@ impl Body {
         self
     }
 
+    pub(super) fn number_if(self, name: &str, value: Option<impl std::fmt::Display>) -> Self {
+        match value {
+            Some(value) => self.number(name, value),
+            None => self,
+        }
+    }
+
     /// JSON as it is.
     pub(super) fn json(self, name: &str, json: &str) -> Self {
         self.number(name, json)

@@ -38,7 +38,7 @@ pub(crate) enum Event {
     },
     /// A person was asked.
     Approval { about: About, digest: String, through: Option<String>, outcome: String },
-    /// A call was refused.
+    /// A call was refused: by the policy, or by the person to whom it left the call.
     Denial { about: About, decision: String, reason: String, rule: Option<String> },
     /// A call is over.
     Outcome { about: About, outcome: String, ms: f64, result_bytes: u64 },
@@ -49,7 +49,7 @@ pub(crate) enum Event {
     /// Records are missing here, and why.
     Gap { since: String, records: u64, reason: String },
     /// What the log says of itself: `open`, `checkpoint`, `close`, or what a later version has.
-    Chain { event: String },
+    Chain,
 }
 
 /// What a call is known by.
@@ -64,6 +64,8 @@ pub(crate) struct About {
     pub(crate) kind: &'static str,
     /// The name, the URI, or what was listed.
     pub(crate) item: String,
+    /// Of the program.
+    pub(crate) line: Option<u32>,
 }
 
 /// What is known of the arguments of a call.
@@ -89,6 +91,7 @@ pub(super) struct Members {
     pub(super) event: String,
     pub(super) execution: Option<String>,
     call: Option<String>,
+    line: Option<u32>,
     pub(super) client: Option<String>,
     pub(super) server: Option<String>,
     pub(super) tool: Option<String>,
@@ -179,7 +182,7 @@ impl Members {
                 calls: self.calls,
             },
             "gap" => Event::Gap { since: text(self.since), records: self.records, reason: text(self.reason) },
-            _ => Event::Chain { event: self.event },
+            _ => Event::Chain,
         };
         Record { seq: self.seq, time: self.time, event }
     }
@@ -198,6 +201,7 @@ impl Members {
             server: self.server.take().unwrap_or_default(),
             kind,
             item: item.unwrap_or_default(),
+            line: self.line,
         }
     }
 }

@@ -19,7 +19,9 @@ pub(crate) struct SegmentName(String);
 impl SegmentName {
     /// A new one of this moment.
     pub(super) fn new(now: SystemTime) -> Self {
-        Self(format!("{}-{}{ENDING}", day(now), uuid::Uuid::now_v7().simple()))
+        let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let moment = uuid::Timestamp::from_unix(uuid::NoContext, since.as_secs(), since.subsec_nanos());
+        Self(format!("{}-{}{ENDING}", day(now), uuid::Uuid::new_v7(moment).simple()))
     }
 
     /// The name of a file, if it is one of a segment.

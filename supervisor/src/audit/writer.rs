@@ -255,3 +255,139 @@ impl Gap {
         chain.push(lines, now, &body.text("reason", &self.reason).number("torn", self.torn));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::super::segment::segments;
+    use super::super::verify::{Finding, Kind, verify};
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+    fn writer(directory: &Path, intervals: Intervals) -> Writer {
+        let secrets = Secrets::of(&directory.join("keys")).expect("a key");
+        Writer::new(directory.to_owned(), Arc::new(secrets), intervals)
+    }
+
+    fn noon() -> SystemTime {
+        SystemTime::UNIX_EPOCH + DAY * 20_000 + DAY / 2
+    }
+
+    fn verified(writer: &Writer) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        verify(&writer.directory, &writer.secrets.public_key(), &mut |finding| findings.push(finding))
+            .expect("readable");
+        assert!(findings.iter().all(|finding| finding.kind == Kind::Note), "{findings:?}");
+        findings
+    }
+
+    fn names(writer: &Writer) -> Vec<SegmentName> {
+        segments(&writer.directory).expect("readable")
+    }
+
+    #[test]
+    fn nothing_is_begun_before_there_is_a_record() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        writer.keep_up(noon());
+        writer.close(noon(), "exit");
+        assert!(names(&writer).is_empty());
+    }
+
+    #[test]
+    fn a_day_has_a_segment_of_its_own_that_goes_on_from_the_one_before() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        for time in [noon(), noon() + DAY / 3, noon() + DAY, noon() + DAY / 3, noon() + 4 * DAY] {
+            writer.append(time, &Body::new("call")).expect("written");
+        }
+        assert_eq!(
+            names(&writer).iter().map(SegmentName::day).collect::<Vec<_>>(),
+            ["2024-10-04", "2024-10-05", "2024-10-08"]
+        );
+        // Its process runs on past midnight and says nothing more.
+        assert!(!writer.keep_up(noon() + 5 * DAY).goes_on);
+        assert!(verified(&writer).is_empty(), "each is closed: {:?}", verified(&writer));
+    }
+
+    #[test]
+    fn a_segment_is_bounded() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals { segment_bytes: 2_000, ..Intervals::default() });
+        for _ in 0..50 {
+            writer.append(noon(), &Body::new("call")).expect("written");
+        }
+        assert!(names(&writer).len() > 3);
+        for name in names(&writer) {
+            let bytes = std::fs::metadata(directory.path().join(name.as_str())).expect("there").len();
+            assert!(bytes < 3_000, "{name}: {bytes}");
+        }
+        verified(&writer);
+    }
+
+    #[test]
+    fn what_waits_for_a_signature_is_signed_in_time() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        writer.append(noon(), &Body::new("call")).expect("written");
+        let first = writer.keep_up(noon() + Duration::from_secs(1));
+        assert!(first.goes_on && first.to_sync.is_some() && first.has_begun, "{first:?}");
+        let idle = writer.keep_up(noon() + Duration::from_secs(2));
+        assert!(idle.goes_on && idle.to_sync.is_none() && !idle.has_begun, "{idle:?}");
+        let signed = writer.keep_up(noon() + Duration::from_secs(60));
+        assert!(!signed.goes_on && signed.to_sync.is_some(), "{signed:?}");
+        let told = format!("{:?}", verified(&writer));
+        assert!(told.contains("everything in it is signed"), "{told}");
+    }
+
+    #[test]
+    fn a_piece_that_cannot_be_taken_back_is_told_and_is_no_fault() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        writer.append(noon(), &Body::new("call")).expect("written");
+        for piece in ["{\"seq\":2,\"pre", "{\"seq\":2}\n{\"a\n{"] {
+            let segment = writer.segment.as_mut().expect("one");
+            (&*segment.lines.file()).write_all(piece.as_bytes()).expect("written");
+            writer.missed(noon(), 1, "no space".into());
+            writer.gap.as_mut().expect("one").torn = piece.len() as u64;
+            writer.append(noon(), &Body::new("call")).expect("written");
+        }
+        writer.close(noon(), "exit");
+        let told = format!("{:?}", verified(&writer));
+        assert!(told.contains("13 bytes before it are no record: no space"), "{told}");
+    }
+
+    #[test]
+    fn a_segment_that_is_taken_away_is_missed_and_another_one_is_begun() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        writer.append(noon(), &Body::new("call")).expect("written");
+        std::fs::remove_file(writer.path()).expect("removed");
+        writer.append(noon(), &Body::new("call")).expect("written");
+        let text = std::fs::read_to_string(writer.path()).expect("another one");
+        assert!(text.contains("was removed while it was written"), "{text}");
+        let mut findings = Vec::new();
+        verify(directory.path(), &writer.secrets.public_key(), &mut |finding| findings.push(finding))
+            .expect("readable");
+        assert!(findings.iter().any(|found| found.what.starts_with("removed")), "{findings:?}");
+    }
+
+    #[test]
+    fn what_is_too_old_goes_and_is_not_missed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        for day in [0, 1, 29, 30, 31] {
+            writer.append(noon() + DAY * day, &Body::new("call")).expect("written");
+        }
+        let expire = |writer: &Writer| {
+            super::super::retention::expire(directory.path(), &writer.secrets, 30, noon() + DAY * 31)
+                .expect("done");
+        };
+        expire(&writer);
+        expire(&writer);
+        assert_eq!(names(&writer).len(), 4, "the last thirty days and today: {:?}", names(&writer));
+        verified(&writer);
+    }
+}

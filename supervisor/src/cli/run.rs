@@ -74,7 +74,7 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
         tokio::spawn(ask_here(desk.watch(Seat::Terminal)));
         None
     } else {
-        ControlSocket::open(desk)
+        ControlSocket::open(desk).map_err(|reason| tracing::info!("{reason}")).ok()
     };
     let answer = supervisor.run_code(request, &cancelled).await;
     supervisor.close().await;

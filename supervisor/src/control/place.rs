@@ -12,13 +12,8 @@ use crate::{config, files};
 const PREFIX: &str = "control-";
 const SUFFIX: &str = ".sock";
 
-/// The directory in which this process has its own.
-pub(crate) fn own() -> Option<PathBuf> {
-    everywhere().into_iter().next()
-}
-
-/// Every directory in which a supervisor of this user may have one, this process's first: an AI client may start one with
-/// fewer variables than a terminal has.
+/// Every directory in which a supervisor of this user may have one, in the order in which they are tried: an AI client may
+/// start one with fewer variables than a terminal has.
 pub(crate) fn everywhere() -> Vec<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let of_session = PathBuf::from(format!("/run/user/{}", geteuid())).join("lockhouse");

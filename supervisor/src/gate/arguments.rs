@@ -23,16 +23,14 @@ pub(super) struct Given {
     pub(super) arguments: Vec<u8>,
     /// How long it may take.
     pub(super) timeout: Option<Duration>,
-    /// Of the program, as the worker says.
-    pub(super) line: Option<u32>,
 }
 
 impl Given {
     pub(super) fn of(request: Request) -> Self {
         match request {
-            Request::Call { arguments, timeout_ms, line, .. } => {
+            Request::Call { arguments, timeout_ms, .. } => {
                 let timeout = timeout_ms.map(|millis| Duration::from_millis(millis.into()));
-                Self { arguments, timeout, line }
+                Self { arguments, timeout }
             }
             Request::GetPrompt { arguments, .. } => Self { arguments, ..Self::default() },
             _ => Self::default(),

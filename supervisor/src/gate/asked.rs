@@ -16,6 +16,8 @@ pub(crate) struct Asked {
     pub(crate) id: uuid::Uuid,
     pub(crate) server: ServerName,
     pub(crate) item: Item,
+    /// Of the program, as the worker says.
+    pub(crate) line: Option<u32>,
 }
 
 impl Asked {
@@ -32,11 +34,15 @@ impl Asked {
             | Request::Describe { .. }
             | Request::Search { .. } => return None,
         };
-        Some(Self::new(server.clone(), item))
+        let line = match request {
+            Request::Call { line, .. } => *line,
+            _ => None,
+        };
+        Some(Self { line, ..Self::new(server.clone(), item) })
     }
 
     pub(super) fn new(server: ServerName, item: Item) -> Self {
-        Self { id: uuid::Uuid::now_v7(), server, item }
+        Self { id: uuid::Uuid::now_v7(), server, item, line: None }
     }
 
     pub(super) fn subject<'a>(&'a self, from: &'a Requester, call: CallId) -> Subject<'a> {
@@ -48,6 +54,7 @@ impl Asked {
             client: client.as_ref(),
             server: &self.server,
             item: &self.item,
+            line: self.line,
         }
     }
 }

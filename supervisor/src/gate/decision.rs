@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use lockhouse_policies::{Call, ClientName, Decision, Denial, Item, OnChange, PermittedCall, Place, Policy};
+use lockhouse_policies::{
+    Call, ClientName, Decision, Denial, Effect, Item, OnChange, PermittedCall, Place, Policy,
+};
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 
 use super::{Approval, Gate, Requester, failure, links};
@@ -20,7 +22,7 @@ impl Gate {
     ) -> Result<(), Failure> {
         let Subject { server, item, .. } = subject;
         if let Some(left_out) = self.left_out(from, server, item) {
-            self.note_denial(subject, &left_out.message, None);
+            self.note_denial(subject, Effect::Deny, &left_out.message, None);
             return Err(left_out);
         }
         let policy = self.policy.now();
@@ -55,7 +57,6 @@ impl Gate {
         from: &Requester,
         subject: Subject<'_>,
         mut call: Call,
-        line: Option<u32>,
         tool: Option<&Tool>,
     ) -> Result<(Permitted, Option<Approval>), Failure> {
         let policy = self.policy.now();
@@ -66,9 +67,10 @@ impl Gate {
             Decision::Allow(permitted) => Ok((by(permitted, false), None)),
             Decision::Deny(denial) => Err(self.refused(subject, &denial)),
             Decision::Ask(pending) => {
-                let asked = from.approvals.ask((subject.call, subject.id), pending, line, tool).await;
-                let (permitted, approval) =
-                    asked.inspect_err(|declined| self.note_denial(subject, &declined.message, None))?;
+                let asked = from.approvals.ask((subject.call, subject.id), pending, subject.line, tool).await;
+                let (permitted, approval) = asked.inspect_err(|declined| {
+                    self.note_denial(subject, Effect::Ask, &declined.message, None)
+                })?;
                 Ok((by(permitted, true), Some(approval)))
             }
         }
@@ -94,7 +96,7 @@ impl Gate {
             Decision::Deny(denial) => Err(self.refused(subject, &denial)),
             Decision::Ask(_) if !permitted.approved => {
                 let reason = "the policy has changed meanwhile, and leaves this call to a person; call again";
-                self.note_denial(subject, reason, None);
+                self.note_denial(subject, Effect::Deny, reason, None);
                 Err(Failure { retryable: true, ..failure(FailureCode::Denied, reason.into()) })
             }
             Decision::Ask(_) | Decision::Allow(_) => Ok(permitted.call),
@@ -103,12 +105,18 @@ impl Gate {
 
     /// A denial, with its record.
     fn refused(&self, subject: Subject<'_>, denial: &Denial) -> Failure {
-        self.note_denial(subject, &denial.to_string(), denial.place.as_ref());
+        self.note_denial(subject, Effect::Deny, &denial.to_string(), denial.place.as_ref());
         denied(denial)
     }
 
-    pub(super) fn note_denial(&self, subject: Subject<'_>, reason: &str, rule: Option<&Place>) {
-        if let Err(error) = self.audit.denial(subject, reason, rule) {
+    pub(super) fn note_denial(
+        &self,
+        subject: Subject<'_>,
+        decision: Effect,
+        reason: &str,
+        rule: Option<&Place>,
+    ) {
+        if let Err(error) = self.audit.denial(subject, decision, reason, rule) {
             tracing::error!("{error}");
         }
     }
@@ -130,7 +138,7 @@ impl Gate {
             tool.name,
             policy.on_change(server, from.client()).as_str(),
         );
-        self.note_denial(subject, &reason, None);
+        self.note_denial(subject, Effect::Deny, &reason, None);
         Err(failure(FailureCode::Denied, reason))
     }
 

@@ -157,7 +157,7 @@ impl Gate {
     ) {
         if from.usage.looks_first_at(server, tool) {
             let asked = Asked::new(server.clone(), tool.into());
-            self.note_denial(asked.subject(from, call), reason, place);
+            self.note_denial(asked.subject(from, call), Effect::Deny, reason, place);
         }
     }
 

@@ -1,7 +1,7 @@
 //! An MCP server over standard input and output whose tools misbehave on request.
 //!
 //! Its flags choose how it misbehaves before any tool is called:
-//! `--fail-start`, `--hang-start`, `--legacy-only`, `--crash-on-discover`, `--one-era`, `--only-tools`, `--asking`.
+//! `--notes=FILE` (writes down each call before it does anything), `--fail-start`, `--hang-start`, `--legacy-only`, `--crash-on-discover`, `--one-era`, `--only-tools`, `--asking`.
 
 #[path = "../fixture/asking.rs"]
 mod asking;
@@ -43,6 +43,8 @@ struct Fixture {
     only_tools: bool,
     asking: bool,
     calls: tools::Calls,
+    /// Where each call is written down.
+    notes: Option<std::fs::File>,
 }
 
 impl ServerHandler for Fixture {
@@ -143,6 +145,7 @@ impl ServerHandler for Fixture {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         self.calls.record(&request.name);
+        self.note(&request);
         if self.asking
             && let Some(answer) = asking::call(&request, &self.calls, &context).await
         {
@@ -156,11 +159,32 @@ impl ServerHandler for Fixture {
     }
 }
 
+impl Fixture {
+    /// One write before anything else: what is done is there, whoever is killed.
+    fn note(&self, request: &CallToolRequestParams) {
+        use std::io::Write as _;
+        let Some(mut notes) = self.notes.as_ref() else { return };
+        let note = serde_json::json!({"tool": request.name, "arguments": request.arguments});
+        if let Err(error) = notes.write_all(format!("{note}\n").as_bytes()) {
+            eprintln!("fixture-server: {error}");
+            std::process::exit(74);
+        }
+    }
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let mut discover = Discover::Answer;
     let (mut only_tools, mut asking) = (false, false);
+    let mut notes = None;
     for flag in std::env::args().skip(1) {
+        if let Some(path) = flag.strip_prefix("--notes=") {
+            match std::fs::OpenOptions::new().create(true).append(true).open(path) {
+                Ok(file) => notes = Some(file),
+                Err(error) => return fail(&error),
+            }
+            continue;
+        }
         match flag.as_str() {
             "--fail-start" => {
                 eprintln!("fixture-server: told to fail at start");
@@ -179,7 +203,7 @@ async fn main() -> ExitCode {
         }
     }
     let (discovered, calls) = (AtomicBool::new(false), tools::Calls::default());
-    let fixture = Fixture { discover, discovered, only_tools, asking, calls };
+    let fixture = Fixture { discover, discovered, only_tools, asking, calls, notes };
     match fixture.serve(rmcp::transport::stdio_pipes()).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => ExitCode::SUCCESS,

@@ -5,6 +5,7 @@ mod audit;
 mod denials;
 mod layers;
 mod limits;
+mod lines;
 mod narrowing;
 mod policy_command;
 mod requirements;

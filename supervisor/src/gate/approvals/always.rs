@@ -24,11 +24,12 @@ pub(super) struct Change {
     pub(super) diff: String,
 }
 
-/// The change for these calls. None where the question comes from elsewhere than the user's own policy as it is written
-/// now, where that cannot be written, or where the changed text would not allow each of them.
+/// The change for these calls. None where a question comes from elsewhere too than one line of the user's own policy as it
+/// is written now, where that cannot be written, or where the changed text would not allow each of them.
 pub(super) fn propose(file: &PolicyFile, calls: &[&PendingCall]) -> Option<Change> {
     let source = file.read().ok()?;
-    if calls.iter().any(|call| call.rule().path != source.path) || !file.is_writable() {
+    let is_ours = |call: &&PendingCall| call.is_left_by_that_line_alone() && call.rule().path == source.path;
+    if !calls.iter().all(is_ours) || !file.is_writable() {
         return None;
     }
     let arguments: usize = calls.iter().map(|call| visible::bytes(call.arguments())).sum();

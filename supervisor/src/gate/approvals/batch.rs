@@ -186,12 +186,10 @@ impl Batches {
     fn record(&self, call: &Candidate, outcome: &str, through: Option<Means>) -> Result<(), Refusal> {
         let (server, item) = (call.pending.server(), call.pending.item());
         let (client, id) = (self.of.caller.client.as_ref(), call.id);
-        let subject = Subject { execution: self.of.id(), call: call.call, id, client, server, item };
-        let outcome = match through {
-            Some(means) => format!("{outcome} through {}", means.as_str()),
-            None => outcome.to_owned(),
-        };
-        self.of.audit.approval(subject, &call.digest.to_hex(), &outcome).map_err(|error| {
+        let line = call.line;
+        let subject = Subject { execution: self.of.id(), call: call.call, id, client, server, item, line };
+        let through = through.map(Means::as_str);
+        self.of.audit.approval(subject, &call.digest.to_hex(), through, outcome).map_err(|error| {
             tracing::error!("{error}");
             Refusal::Unrecorded(error.to_string())
         })

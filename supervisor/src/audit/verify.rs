@@ -1,0 +1,268 @@
+//! Whether the log is as it was written: each chain by itself, the segments among each other, and all of them against the
+//! index.
+
+mod chain;
+mod lines;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::FlockArg;
+
+use super::index::{self, INDEX};
+use super::line::Hash;
+use super::read::ReadError;
+use super::segment::{SegmentName, segments};
+use super::sign::PublicKey;
+use super::writer::VERSION;
+use crate::catalog::hex;
+use chain::{Rules, Walked, walk};
+use lines::{Lines, Members};
+
+const SIGNED: [&str; 3] = ["open", "checkpoint", "close"];
+
+/// Something about the log.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub(crate) kind: Kind,
+    pub(crate) file: String,
+    /// Counted from 1.
+    pub(crate) line: Option<u64>,
+    pub(crate) seq: Option<u64>,
+    pub(crate) what: String,
+}
+
+/// Whether a finding is against the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It is not as it was written.
+    Fault,
+    /// It is, and there is something to know about it.
+    Note,
+}
+
+/// What was looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Verified {
+    pub(crate) segments: u64,
+    pub(crate) records: u64,
+    /// Records after the last signature of their segment.
+    pub(crate) unsigned: u64,
+    pub(crate) faults: u64,
+}
+
+/// What the index says of one segment.
+#[derive(Debug, Default)]
+struct Listed {
+    opened: Option<String>,
+    closed: Option<(u64, String)>,
+    is_expired: bool,
+}
+
+/// What a segment says of itself.
+#[derive(Debug, Default)]
+struct Told {
+    walked: Walked,
+    previous: Option<String>,
+    is_closed: bool,
+}
+
+/// Verifies a directory, or one segment of it, against the key that is trusted.
+///
+/// # Errors
+/// [`ReadError`] for what cannot be read.
+pub(crate) fn verify(
+    path: &Path,
+    key: &PublicKey,
+    tell: &mut dyn FnMut(Finding),
+) -> Result<Verified, ReadError> {
+    let mut verified = Verified::default();
+    let mut faults = 0;
+    let mut counted = |finding: Finding| {
+        faults += u64::from(finding.kind == Kind::Fault);
+        tell(finding);
+    };
+    let one =
+        path.is_file().then(|| path.file_name().and_then(|name| SegmentName::of(name.to_str()?))).flatten();
+    let directory = match &one {
+        Some(_) => path.parent().unwrap_or(Path::new(".")),
+        None => path,
+    };
+    let told = |source| ReadError { path: directory.to_owned(), source };
+    let (listed, names) = survey(directory, key, &mut counted).map_err(told)?;
+    let wanted: Vec<&SegmentName> =
+        names.iter().filter(|name| one.as_ref().is_none_or(|one| one == *name)).collect();
+    let mut known: BTreeMap<&str, Told> = BTreeMap::new();
+    for name in wanted {
+        let path = directory.join(name.as_str());
+        let segment = match segment(&path, name, key, &mut counted) {
+            Ok(segment) => segment,
+            // Its time was over meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(source) => return Err(ReadError { path, source }),
+        };
+        verified.segments += 1;
+        verified.records += segment.walked.records;
+        verified.unsigned += segment.walked.unsigned;
+        against_index(
+            name.as_str(),
+            &segment,
+            listed.as_ref().map(|all| all.get(name.as_str())),
+            &mut counted,
+        );
+        known.insert(name.as_str(), segment);
+    }
+    if one.is_none() {
+        for (name, told) in &known {
+            let before = told.previous.as_deref().and_then(|previous| known.get(previous));
+            if before.is_some_and(|before| before.walked.last != told.walked.before) {
+                let previous = told.previous.as_deref().unwrap_or_default();
+                let what = format!("it does not go on where {previous} ends: one of them was changed or cut");
+                fault(&mut counted, name, what);
+            }
+        }
+        for (name, listed) in listed.iter().flatten() {
+            if !listed.is_expired && !names.iter().any(|there| there.as_str() == name) {
+                fault(&mut counted, name, "removed: the index has it, and there is no such file".into());
+            }
+        }
+    }
+    verified.faults = faults;
+    Ok(verified)
+}
+
+fn fault(tell: &mut dyn FnMut(Finding), file: &str, what: String) {
+    tell(Finding { kind: Kind::Fault, file: file.to_owned(), line: None, seq: None, what });
+}
+
+type Index = BTreeMap<String, Listed>;
+
+/// The index and the names of the segments, of one moment.
+fn survey(
+    directory: &Path,
+    key: &PublicKey,
+    tell: &mut dyn FnMut(Finding),
+) -> io::Result<(Option<Index>, Vec<SegmentName>)> {
+    let file = match File::open(directory.join(INDEX)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let names = segments(directory)?;
+            if !names.is_empty() {
+                fault(tell, INDEX, "removed: there are segments, and no index of them".into());
+            }
+            return Ok((None, names));
+        }
+        Err(error) => return Err(error),
+    };
+    // Whoever writes waits for the lock, so no more is done under it than to see both at one moment.
+    let file = index::lock(file, FlockArg::LockSharedNonblock)?;
+    let (names, bytes) = (segments(directory)?, file.metadata()?.len());
+    let file = file.unlock().map_err(|(_, error)| error)?;
+    let mut index = Index::new();
+    let rules = Rules { file: INDEX.into(), signed: None };
+    walk(rules, Lines::new(BufReader::new(file.take(bytes)), key), tell, |members, _, _, _| {
+        let listed = index.entry(members.segment.clone()).or_default();
+        match members.event.as_str() {
+            "opened" => listed.opened = Some(members.first.clone()),
+            "closed" => listed.closed = Some((members.last_seq, members.last.clone())),
+            "expired" => listed.is_expired = true,
+            _ => {}
+        }
+    })?;
+    Ok((Some(index), names))
+}
+
+fn segment(
+    path: &PathBuf,
+    name: &SegmentName,
+    key: &PublicKey,
+    tell: &mut dyn FnMut(Finding),
+) -> io::Result<Told> {
+    let reader = BufReader::with_capacity(256 * 1024, File::open(path)?);
+    let (mut previous, mut is_closed) = (None, false);
+    let rules = Rules { file: name.to_string(), signed: Some(&SIGNED) };
+    let seen = |members: &Members, line: u64, _: Hash, tell: &mut dyn FnMut(Finding)| {
+        let mut told = |kind: Kind, what: String| {
+            tell(Finding { kind, file: name.to_string(), line: Some(line), seq: Some(members.seq), what });
+        };
+        if is_closed {
+            told(Kind::Fault, "inserted: the segment was closed before it".into());
+        }
+        match (members.seq, members.event.as_str()) {
+            (0, "open") => {
+                previous = members.previous.clone();
+                if members.version != VERSION {
+                    let version = members.version;
+                    told(
+                        Kind::Note,
+                        format!("its format is version {version}, and this Lockhouse knows {VERSION}"),
+                    );
+                }
+                if members.segment != name.as_str() {
+                    told(Kind::Fault, format!("renamed: it is the segment {}", members.segment));
+                }
+                if members.key != key.to_hex() {
+                    told(Kind::Fault, format!("made anew: it names another key, {}", members.key));
+                }
+            }
+            (0, _) | (_, "open") => {
+                told(Kind::Fault, "inserted: a segment has one `open`, at its start".into())
+            }
+            (_, "close") => is_closed = true,
+            (_, "gap") => {
+                let Members { records, torn, reason, .. } = members;
+                let piece = if *torn > 0 {
+                    format!(", and {torn} bytes before it are no record")
+                } else {
+                    String::new()
+                };
+                told(
+                    Kind::Note,
+                    format!("{records} records could not be written before it{piece}: {reason}"),
+                );
+            }
+            _ => {}
+        }
+    };
+    let walked = walk(rules, Lines::new(reader, key), tell, seen)?;
+    Ok(Told { walked, previous, is_closed })
+}
+
+fn against_index(name: &str, told: &Told, listed: Option<Option<&Listed>>, tell: &mut dyn FnMut(Finding)) {
+    let Told { walked, is_closed, .. } = told;
+    if !is_closed {
+        let what = match walked.unsigned {
+            0 => "it is not closed: its process runs, or was killed; everything in it is signed".into(),
+            count => format!(
+                "it is not closed: its process runs, or was killed; {count} records are after the last signature"
+            ),
+        };
+        tell(Finding { kind: Kind::Note, file: name.to_owned(), line: None, seq: None, what });
+    }
+    let Some(listed) = listed else { return };
+    let Some(Listed { opened: Some(first), closed, .. }) = listed else {
+        // A process that was killed between its two first writes.
+        if walked.records > 1 {
+            fault(tell, name, "inserted: the index does not have it, or was cut".into());
+        }
+        return;
+    };
+    if *first != hex(&walked.first) {
+        fault(tell, name, "made anew: the index says that it begins otherwise".into());
+    }
+    match closed {
+        Some((last_seq, _)) if *last_seq > walked.last_seq => {
+            let what =
+                format!("truncated: it ends with record {}, and the index says {last_seq}", walked.last_seq);
+            fault(tell, name, what);
+        }
+        Some((_, last)) if *last != hex(&walked.last) => {
+            fault(tell, name, "made anew: the index says that it ends otherwise".into());
+        }
+        _ => {}
+    }
+}

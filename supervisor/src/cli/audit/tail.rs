@@ -1,0 +1,80 @@
+//! `lockhouse audit tail`
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use super::Done;
+use super::query::print;
+use crate::audit::read::{Found, ReadError};
+use crate::audit::{Follower, SegmentName, segments};
+use crate::cli::output;
+
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(200);
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Arguments {
+    /// Go on with what is written from now on
+    #[arg(short, long)]
+    follow: bool,
+    /// How many records to begin with; at most about 100 of one process
+    #[arg(short = 'n', long, default_value_t = 20, value_name = "RECORDS")]
+    lines: usize,
+    /// Print the records as they are written
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn tail(directory: &Path, arguments: &Arguments) -> Done {
+    let mut followers = BTreeMap::new();
+    let latest = latest(directory, arguments.lines, &mut followers)?;
+    print_all(&latest, arguments);
+    while arguments.follow && !output::unread() {
+        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+        let names = segments_of(directory)?;
+        followers.retain(|name, _| names.contains(name));
+        let mut news = Vec::new();
+        for name in names {
+            let follower = followers.entry(name.clone()).or_insert_with(|| Follower::at_start(name));
+            news.extend(follower.next(directory)?);
+        }
+        news.sort_by(|one: &Found, other| one.record.time.cmp(&other.record.time));
+        print_all(&news, arguments);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// None where nothing was recorded yet.
+fn segments_of(directory: &Path) -> Result<Vec<SegmentName>, ReadError> {
+    match segments(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        names => names.map_err(|source| ReadError { path: directory.to_owned(), source }),
+    }
+}
+
+/// The latest records, and a follower behind the end of each segment.
+fn latest(
+    directory: &Path,
+    count: usize,
+    followers: &mut BTreeMap<SegmentName, Follower>,
+) -> Result<Vec<Found>, ReadError> {
+    let mut latest: Vec<Found> = Vec::new();
+    for name in segments_of(directory)?.into_iter().rev() {
+        let mut follower = Follower::near_end(directory, name.clone());
+        let found = follower.next(directory)?;
+        latest.extend(found.into_iter().filter(|found| super::row::row(&found.record).is_some()));
+        latest.sort_by(|one, other| other.record.time.cmp(&one.record.time));
+        latest.truncate(count);
+        followers.insert(name, follower);
+    }
+    latest.reverse();
+    Ok(latest)
+}
+
+fn print_all(found: &[Found], arguments: &Arguments) {
+    for found in found {
+        print(found, arguments.json);
+    }
+}

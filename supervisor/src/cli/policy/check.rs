@@ -1,0 +1,145 @@
+//! `lockhouse policy check`: every fault of a policy at once, for people, for editors and for programs.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lockhouse_policies::{Diagnostic, printable};
+use lockhouse_protocol::ServerName;
+use serde_json::{Value, json};
+
+use crate::cli::USAGE;
+use crate::cli::terminal::for_stdout;
+use crate::config::{self, ConfigError, Files, Settings};
+
+/// Which policy, and how to tell what is wrong with it.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Arguments {
+    /// A policy that is not in force [default: the one that is]
+    file: Option<PathBuf>,
+    /// How faults are told
+    #[arg(long, value_enum, default_value_t = Format::Full, conflicts_with = "json")]
+    format: Format,
+    /// Tell everything as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// With the line, a caret and what to do
+    Full,
+    /// One line for each: FILE:LINE:COLUMN: error: ...
+    Short,
+}
+
+/// What a check came to.
+struct Checked {
+    files: Vec<PathBuf>,
+    faults: Vec<ConfigError>,
+    servers: Vec<ServerName>,
+    not_in_policy: Vec<ServerName>,
+    not_configured: Vec<ServerName>,
+}
+
+/// Checks it: 0 for a policy without a fault, 2 for any other and for none.
+pub(super) fn check(files: &Files, arguments: Arguments) -> ExitCode {
+    let mut files = files.clone();
+    files.policy = arguments.file.or(files.policy);
+    let Some(path) = config::find_policy(&files) else {
+        let words = "there is no policy, so every call is denied; write one with `lockhouse policy init`";
+        if arguments.json {
+            let error = json!({"message": words});
+            println!("{:#}", json!({"valid": false, "files": [], "errors": [error]}));
+        } else {
+            eprintln!("lockhouse: {words}");
+        }
+        return ExitCode::from(USAGE);
+    };
+    let checked = Checked::of(&files, path);
+    if arguments.json {
+        println!("{}", for_stdout(&format!("{:#}", checked.to_json())));
+    } else {
+        checked.tell(arguments.format);
+    }
+    if checked.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
+}
+
+impl Checked {
+    fn of(files: &Files, path: PathBuf) -> Self {
+        let (policy, settings) = (config::load_policy(files), Settings::load(files));
+        let (mut not_in_policy, mut not_configured, mut servers) = (Vec::new(), Vec::new(), Vec::new());
+        if let Ok(policy) = &policy {
+            servers = policy.servers().cloned().collect();
+        }
+        if let (Ok(_), Ok(settings)) = (&policy, &settings) {
+            let configured = &settings.servers;
+            not_in_policy = configured.keys().filter(|name| !servers.contains(name)).cloned().collect();
+            not_configured = servers.iter().filter(|name| !configured.contains_key(name)).cloned().collect();
+        }
+        let faults = policy.err().into_iter().chain(settings.err()).collect();
+        Self { files: vec![path], faults, servers, not_in_policy, not_configured }
+    }
+
+    fn tell(&self, format: Format) {
+        for fault in &self.faults {
+            tell_fault(fault, format);
+        }
+        if !self.faults.is_empty() {
+            return;
+        }
+        let names: Vec<String> = self.files.iter().map(|path| shown(path)).collect();
+        let count = self.servers.len();
+        println!(
+            "{} is valid and speaks of {count} server{}",
+            names.join(", "),
+            if count == 1 { "" } else { "s" }
+        );
+        for server in &self.not_in_policy {
+            println!("server {server} is configured but not in the policy: every call to it is denied");
+        }
+        for server in &self.not_configured {
+            println!("server {server} is in the policy but not configured");
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let names = |names: &[ServerName]| names.iter().map(ServerName::as_str).collect::<Value>();
+        let files: Value = self.files.iter().map(|path| path.display().to_string()).collect();
+        json!({
+            "valid": self.faults.is_empty(), "files": files,
+            "errors": self.faults.iter().flat_map(faults_to_json).collect::<Value>(),
+            "servers": names(&self.servers), "not_in_policy": names(&self.not_in_policy),
+            "not_configured": names(&self.not_configured),
+        })
+    }
+}
+
+/// Where compilers tell theirs: on stderr.
+fn tell_fault(fault: &ConfigError, format: Format) {
+    match (fault, format) {
+        (ConfigError::Faults(faults), Format::Short) => {
+            faults.0.iter().for_each(|fault| eprintln!("{}", fault.short()));
+        }
+        (ConfigError::Faults(faults), Format::Full) => {
+            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            eprintln!("{}", faults.render(colour));
+        }
+        (other, _) => eprintln!("lockhouse: {other}"),
+    }
+}
+
+fn faults_to_json(fault: &ConfigError) -> Vec<Value> {
+    let ConfigError::Faults(faults) = fault else { return vec![json!({"message": fault.to_string()})] };
+    let one = |fault: &Diagnostic| {
+        json!({
+            "file": fault.path(), "line": fault.line(), "column": fault.column(),
+            "message": fault.title(), "label": fault.label(), "help": fault.help(),
+        })
+    };
+    faults.0.iter().map(one).collect()
+}
+
+fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
+}

@@ -1,0 +1,62 @@
+//! Calls that the policy leaves to a person: who is asked, what they see, and what their answer counts for.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+
+mod always;
+mod batches;
+mod client;
+mod hostile;
+mod local;
+mod nobody;
+mod socket;
+mod waiting;
+
+use lockhouse_tests::{Lockhouse, Person, Session};
+use rmcp::model::CallToolRequestParams;
+use rmcp::service::ClientLifecycleMode;
+use serde_json::{Value, json};
+
+const POLICY: &str = "\
+version = 1
+
+[servers.fixture]
+allow = [\"count\"]
+ask = [\"add\", \"echo\", \"delete_*\"]
+";
+
+fn lockhouse(config: &str) -> Lockhouse {
+    Lockhouse::new().server("fixture", &[]).policy(POLICY).config(config)
+}
+
+fn eras() -> [(&'static str, ClientLifecycleMode); 2] {
+    [("initialize", ClientLifecycleMode::Initialize), ("discover", Session::latest())]
+}
+
+async fn session(lockhouse: &Lockhouse, person: &Person, mode: ClientLifecycleMode) -> Session {
+    Session::connect_as(person.clone(), lockhouse.command(&["serve"]), mode).await
+}
+
+/// A program that makes one call, and says what came of it and how many calls have reached the server.
+const ONE: &str = "\
+from mcp_tools import fixture, ToolError
+try: r = fixture.add(a=1, b=2)['sum']
+except ToolError as e: r = [e.code, str(e)]
+[r, fixture.count().get('add', 0)]
+";
+
+fn parameters(code: &str) -> CallToolRequestParams {
+    let arguments = json!({"language": "python", "code": code}).as_object().cloned().unwrap();
+    CallToolRequestParams::new("run_code").with_arguments(arguments)
+}
+
+/// Records of this event.
+fn records(lockhouse: &Lockhouse, event: &str) -> Vec<Value> {
+    lockhouse.audit().into_iter().filter(|record| record["event"] == event).collect()
+}
+
+/// What of the records of approvals says what became of them.
+fn outcomes(lockhouse: &Lockhouse) -> Vec<String> {
+    records(lockhouse, "approval")
+        .iter()
+        .map(|record| record["outcome"].as_str().unwrap().to_owned())
+        .collect()
+}

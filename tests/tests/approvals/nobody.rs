@@ -1,0 +1,82 @@
+//! Nobody to ask, or nobody who may answer.
+
+use std::time::{Duration, Instant};
+
+use lockhouse_tests::{Approver, Lockhouse, Person, Says, Table, ensure};
+use serde_json::json;
+
+use crate::{ONE, eras, lockhouse, outcomes, session};
+
+fn declined(answer: &serde_json::Value) -> bool {
+    let [code, told] = [0, 1].map(|part| answer["value"][0][part].as_str().unwrap_or_default());
+    code == "approval_declined"
+        && told.contains("there is nobody to ask")
+        && told.contains("`lockhouse approvals`")
+        && told.contains("move it to `allow`")
+        && answer["value"][1] == 0
+}
+
+#[tokio::test]
+async fn with_nobody_to_ask_a_call_is_declined_at_once_and_says_what_a_person_can_do() {
+    let lockhouse = lockhouse("");
+    let mut table = Table::new("nobody to ask");
+    let begun = Instant::now();
+    table.row("lockhouse run", {
+        let answer = lockhouse.answer("python", ONE);
+        ensure(declined(&answer), answer)
+    });
+    for (era, mode) in eras() {
+        for (name, abilities) in
+            [("no forms", json!({})), ("pages alone", json!({"elicitation": {"url": {}}}))]
+        {
+            let person = Person::who(abilities, Says::Bare);
+            let session = session(&lockhouse, &person, mode.clone()).await;
+            let answer = session.run_asking(ONE).await;
+            let holds = declined(&answer) && person.asked().is_empty();
+            table.row(format!("{era}: {name}"), ensure(holds, answer));
+        }
+    }
+    table.row("at once", ensure(begun.elapsed() < Duration::from_secs(60), begun.elapsed()));
+    let asked = outcomes(&lockhouse);
+    table.row("recorded", ensure(asked == vec!["nobody to ask"; 5], asked));
+    table.finish();
+}
+
+#[tokio::test]
+async fn where_only_people_at_this_machine_count_an_ai_client_is_never_asked() {
+    let lockhouse = lockhouse("[approvals]\nthrough = \"local\"\n");
+    for (_, mode) in eras() {
+        let person = Person::who_says(Says::Yes(json!({"scope": "execution"})));
+        let session = session(&lockhouse, &person, mode).await;
+        let answer = session.run_asking(ONE).await;
+        assert!(declined(&answer), "{answer}");
+        let mut approver = Approver::watching(&lockhouse).await;
+        let (answer, ()) = tokio::join!(session.run_asking(ONE), async {
+            let asked = approver.next("ask").await;
+            approver.answer(&asked, "approve", "once").await;
+        });
+        assert_eq!(answer["value"], json!([3, 1]), "{answer}");
+        assert!(person.asked().is_empty());
+    }
+}
+
+#[test]
+fn the_configuration_of_approvals_is_checked() {
+    let mut table = Table::new("[approvals]");
+    for (text, words) in [
+        ("through = \"any\"\nwait_seconds = 60", None),
+        ("through = \"client\"", Some("local")),
+        ("wait_seconds = 0", Some("0.01 to 3600")),
+        ("wait_seconds = 1e9", Some("0.01 to 3600")),
+        ("wait = 3", Some("wait_seconds")),
+    ] {
+        let lockhouse = Lockhouse::new().config(&format!("[approvals]\n{text}\n"));
+        let finished = lockhouse.run(&["server", "list"]);
+        let holds = match words {
+            None => finished.status == Some(0),
+            Some(words) => finished.status == Some(2) && finished.stderr.contains(words),
+        };
+        table.row(text, ensure(holds, finished));
+    }
+    table.finish();
+}

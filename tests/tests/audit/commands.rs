@@ -1,0 +1,184 @@
+//! The commands that people look into the log with.
+
+use lockhouse_tests::{Lockhouse, Table, ensure};
+use serde_json::Value;
+
+use crate::{ADD, POLICY, assert_verified};
+
+/// Two executions: one with a call, a failure and a denial, and one in the other language.
+fn written() -> (Lockhouse, Vec<Value>) {
+    let lockhouse = Lockhouse::new().server("fixture", &[]).policy(POLICY);
+    let code = "from mcp_tools import call_tool, ToolError\nfrom mcp_tools.fixture import add, fail\nadd(a=1, b=2)\n\
+                for f in [lambda: fail(message='no'), lambda: call_tool('fixture', 'delete_everything', {})]:\n  \
+                try: f()\n  except ToolError: pass";
+    let answers = vec![
+        lockhouse.answer("python", code),
+        lockhouse.answer("typescript", "(await fixture.text({text: 'x'}))"),
+    ];
+    (lockhouse, answers)
+}
+
+#[test]
+fn the_story_of_an_execution_has_its_code_and_its_calls() {
+    let (lockhouse, answers) = written();
+    let id = answers[0]["execution"].as_str().unwrap();
+    let mut table = Table::new("audit show");
+    for (name, argument) in
+        [("whole", id.to_owned()), ("prefix", id[..24].to_owned()), ("capitals", id.to_uppercase())]
+    {
+        let shown = lockhouse.run(&["audit", "show", &argument]);
+        assert_eq!(shown.status, Some(0), "{shown:?}");
+        for told in [
+            id,
+            "the command line",
+            "     3  add(a=1, b=2)",
+            "fixture.add",
+            "(a: integer, b: integer) allow",
+            "policy.toml:3)",
+            "tool_failed",
+            "delete_everything",
+            "it matches \"delete_everything\" in deny",
+            "3 calls",
+        ] {
+            table.row(format!("{name}: {told}"), ensure(shown.stdout.contains(told), &shown.stdout));
+        }
+        let other = answers[1]["execution"].as_str().unwrap();
+        table.row(
+            format!("{name}: nothing of another one"),
+            ensure(!shown.stdout.contains(other), &shown.stdout),
+        );
+    }
+    let several = lockhouse.run(&["audit", "show", &id[..8]]);
+    table.row("several are meant", ensure(several.stderr.contains("several executions begin so"), &several));
+    let none = lockhouse.run(&["audit", "show", "ffffffff"]);
+    table.row(
+        "none is meant",
+        ensure(none.status == Some(7) && none.stderr.contains("has no execution"), &none),
+    );
+    table.finish();
+}
+
+#[test]
+fn records_are_found_by_what_they_say() {
+    let (lockhouse, answers) = written();
+    let id = answers[1]["execution"].as_str().unwrap().to_owned();
+    let cases: [(&[&str], &[&str]); 12] = [
+        (&["--tool", "add"], &["call", "outcome"]),
+        (&["--tool", "add", "--decision", "allow"], &["call"]),
+        (&["--decision", "deny"], &["denial"]),
+        (&["--outcome", "tool_failed"], &["outcome"]),
+        (&["--outcome", "ok"], &["outcome", "end", "outcome", "end"]),
+        (&["--server", "elsewhere"], &[]),
+        (&["--client", "somebody"], &[]),
+        (&["--execution", &id], &["execution", "call", "outcome", "end"]),
+        (&["--execution", &id, "--tool", "text", "--outcome", "ok"], &["outcome"]),
+        (&["--since", "1h", "--tool", "fail"], &["call", "outcome"]),
+        (&["--until", "1h", "--tool", "fail"], &[]),
+        (&["--since", "2020-01-01", "--until", "2020-01-01T12:00:00Z"], &[]),
+    ];
+    let mut table = Table::new("audit query");
+    for (options, events) in cases {
+        let all = [&["audit", "query", "--json"], options].concat();
+        let found = lockhouse.run(&all);
+        let records: Vec<Value> =
+            found.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let found: Vec<&str> = records.iter().filter_map(|record| record["event"].as_str()).collect();
+        table.row(options.join(" "), ensure(found == events, &found));
+        let rows = lockhouse.run(&[&["audit", "query"], options].concat()).stdout;
+        table.row(
+            format!("{}, for people", options.join(" ")),
+            ensure(rows.lines().count() == events.len(), &rows),
+        );
+    }
+    let wrong = lockhouse.run(&["audit", "query", "--since", "yesterday"]);
+    table.row(
+        "a time that is none",
+        ensure(wrong.status == Some(2) && wrong.stderr.contains("2026-01-31"), &wrong),
+    );
+    table.finish();
+}
+
+#[test]
+fn the_tail_has_the_latest_records_of_all_processes() {
+    let (lockhouse, _) = written();
+    let tail = |count: &str| lockhouse.run(&["audit", "tail", "-n", count]).stdout;
+    let three = tail("3");
+    let events: Vec<&str> = three.lines().filter_map(|line| line.split_whitespace().nth(3)).collect();
+    assert_eq!(events, ["call", "outcome", "end"], "{three}");
+    assert_eq!(tail("100").lines().count(), 11);
+    assert_eq!(tail("0"), "");
+    let json = lockhouse.run(&["audit", "tail", "-n", "1", "--json"]).stdout;
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["event"], "end");
+    let nothing = Lockhouse::with_fixture();
+    let finished = nothing.run(&["audit", "tail"]);
+    assert!(finished.status == Some(0) && finished.stdout.is_empty(), "{finished:?}");
+}
+
+#[test]
+fn the_log_is_exported_as_api_activity() {
+    let (lockhouse, answers) = written();
+    let exported = lockhouse.run(&["audit", "export", "--format", "ocsf"]);
+    assert_eq!(exported.status, Some(0), "{exported:?}");
+    let events: Vec<Value> =
+        exported.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut table = Table::new("events of OCSF");
+    // What the class requires, and what must agree with it.
+    let required = [
+        "/activity_id",
+        "/actor/app_name",
+        "/api/operation",
+        "/category_uid",
+        "/class_uid",
+        "/metadata/version",
+        "/metadata/product/vendor_name",
+        "/severity_id",
+        "/src_endpoint/name",
+        "/time",
+        "/type_uid",
+    ];
+    for (position, event) in events.iter().enumerate() {
+        for pointer in required {
+            table.row(format!("{position}: {pointer}"), ensure(event.pointer(pointer).is_some(), event));
+        }
+        let number = |name: &str| event[name].as_u64().unwrap();
+        let is_typed = number("class_uid") == 6003
+            && number("category_uid") == 6
+            && number("type_uid") == 6003 * 100 + number("activity_id");
+        table.row(format!("{position}: its type"), ensure(is_typed, event));
+        let of_2024 = 1_700_000_000_000;
+        table.row(format!("{position}: milliseconds"), ensure(number("time") > of_2024, event));
+    }
+    let told: Vec<(&str, &str, &str)> = events
+        .iter()
+        .map(|event| {
+            let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            (text("/api/operation"), text("/action"), text("/status_code"))
+        })
+        .collect();
+    let expected = [
+        ("add", "Allowed", "ok"),
+        ("fail", "Allowed", "tool_failed"),
+        ("delete_everything", "Denied", "denied"),
+        ("run_code", "Allowed", "ok"),
+        ("text", "Allowed", "ok"),
+        ("run_code", "Allowed", "ok"),
+    ];
+    table.row("one for each call and execution", ensure(told == expected, &told));
+    let of_one = &answers[1]["execution"];
+    table.row("by execution", ensure(&events[4]["metadata"]["correlation_uid"] == of_one, &events[4]));
+    let has_shape = events[0].pointer("/api/request/data/shape/a").is_some_and(|kind| kind == "integer");
+    table.row("with the arguments' shape", ensure(has_shape, &events[0]));
+    table.finish();
+}
+
+#[test]
+fn the_public_key_is_that_of_every_segment() {
+    let lockhouse = Lockhouse::with_fixture();
+    let none = lockhouse.run(&["audit", "key"]);
+    assert!(none.status == Some(7) && none.stderr.contains("no key yet"), "{none:?}");
+    let _ = lockhouse.answer("python", ADD);
+    let key = lockhouse.run(&["audit", "key"]).stdout;
+    let opened = lockhouse.records();
+    assert_eq!(opened[0]["key"], key.trim(), "{opened:?}");
+    assert!(assert_verified(&lockhouse).contains(key.trim()));
+}

@@ -1,0 +1,93 @@
+//! The supervisor killed at random moments under load: what its servers did is in the log, and the log verifies.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use lockhouse_tests::{Lockhouse, Session, wait_until};
+use serde_json::Value;
+
+use crate::verify;
+
+/// The quick form, and the one of `LOCKHOUSE_TESTS=full`.
+const KILLS: [usize; 2] = [20, 500];
+/// Clients of one server at the same time.
+const PROGRAMS: usize = 4;
+/// Calls that are seen before a kill, at most.
+const CALLS_MAX: u64 = 40;
+/// After those, the longest pause before a kill: a call takes less.
+const PAUSE_MICROS_MAX: u64 = 3_000;
+const SEED: u64 = 0x10c4_0005;
+
+/// Counts upwards from a number that no other program has.
+fn program(first: u64) -> String {
+    format!("from mcp_tools.fixture import add\nfor i in range({first}, {first} + 100000): add(a=i, b=1)")
+}
+
+/// What the server wrote down of each call before it did anything: the numbers, in order.
+fn executed(lockhouse: &Lockhouse) -> Vec<u64> {
+    let notes = std::fs::read_to_string(lockhouse.path("notes")).unwrap_or_default();
+    let number = |line: &str| serde_json::from_str::<Value>(line).ok()?["arguments"]["a"].as_u64();
+    notes.split_inclusive('\n').filter(|line| line.ends_with('\n')).filter_map(number).collect()
+}
+
+/// The numbers of the calls that are recorded, each with how many records it has.
+fn recorded(lockhouse: &Lockhouse) -> BTreeMap<u64, usize> {
+    let shown = lockhouse.run(&["audit", "query", "--json", "--decision", "allow", "--tool", "add"]);
+    assert_eq!(shown.status, Some(0), "{}", shown.stderr);
+    let mut recorded = BTreeMap::new();
+    for line in shown.stdout.lines() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        *recorded.entry(record["values"]["a"].as_u64().unwrap()).or_default() += 1;
+    }
+    recorded
+}
+
+async fn round(lockhouse: &Lockhouse, number: u64, random: &mut fastrand::Rng) {
+    let session = Session::connect(lockhouse.command(&["serve"]), Session::latest()).await;
+    let first = |program: u64| (number * PROGRAMS as u64 + program) * 1_000_000;
+    let running: Vec<_> =
+        (0..PROGRAMS as u64).map(|of| session.start_code("python", &program(first(of)))).collect();
+    let wanted = random.u64(1..=CALLS_MAX) as usize;
+    wait_until("calls are made", async || {
+        let made = executed(lockhouse).iter().filter(|made| **made >= first(0)).count();
+        (made >= wanted).then_some(())
+    })
+    .await;
+    // So that kills meet every moment of a call.
+    tokio::time::sleep(Duration::from_micros(random.u64(..PAUSE_MICROS_MAX))).await;
+    session.kill().await;
+    for running in running {
+        let _ = running.await;
+    }
+}
+
+#[tokio::test]
+async fn a_killed_supervisor_has_recorded_every_call_that_was_made() {
+    let is_full = std::env::var("LOCKHOUSE_TESTS").is_ok_and(|tests| tests == "full");
+    let kills = KILLS[usize::from(is_full)];
+    let lockhouse = Lockhouse::with_fixture().config("[audit]\nvalues = true\n");
+    let flag = format!("--notes={}", lockhouse.path("notes").display());
+    let lockhouse = lockhouse.server("fixture", &[&flag]);
+    let mut random = fastrand::Rng::with_seed(SEED);
+    for number in 0..kills as u64 {
+        round(&lockhouse, number, &mut random).await;
+    }
+    let finished = verify(&lockhouse);
+    let executed: BTreeSet<u64> = executed(&lockhouse).into_iter().collect();
+    let recorded = recorded(&lockhouse);
+    let unrecorded: Vec<&u64> = executed.iter().filter(|number| !recorded.contains_key(number)).collect();
+    let open = recorded.keys().filter(|number| !executed.contains(number)).count();
+    println!(
+        "{kills} kills: {} calls were made and {} are recorded ({open} of these were not made any more); {} without a \
+         record; {}",
+        executed.len(),
+        recorded.len(),
+        unrecorded.len(),
+        finished.stdout.lines().last().unwrap_or_default()
+    );
+    assert!(unrecorded.is_empty(), "made without a record: {unrecorded:?}");
+    assert!(recorded.values().all(|count| *count == 1), "recorded twice: {recorded:?}");
+    assert!(executed.len() >= kills, "control: calls were made");
+    assert_eq!(lockhouse.segments().len(), kills, "control: each process has its segment");
+    assert_eq!(finished.status, Some(0), "{}", finished.stdout);
+}

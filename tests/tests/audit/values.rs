@@ -1,0 +1,91 @@
+//! What is never in the log, and what is in it when somebody wants it.
+
+use lockhouse_tests::{Lockhouse, fixture_server};
+use serde_json::{Value, json};
+
+use crate::assert_verified;
+
+const SECRET: &str = "SEKRET-4711-token";
+
+/// A server with a secret in its environment.
+fn lockhouse(config: &str) -> Lockhouse {
+    let entry = json!({"command": fixture_server(), "env": {"TOKEN": SECRET}});
+    let policy = "version = 1\n[servers.fixture]\nallow = [\"*\"]\nresources = [\"*\"]\n";
+    Lockhouse::new().servers_entry("fixture", entry).policy(policy).config(config)
+}
+
+/// Everything that is below the audit directory.
+fn everything(lockhouse: &Lockhouse) -> String {
+    let code = std::fs::read_dir(lockhouse.audit_directory().join("code")).into_iter().flatten();
+    let code = code.map(|entry| entry.unwrap().path());
+    lockhouse.segments().into_iter().chain(code).map(|path| std::fs::read_to_string(path).unwrap()).collect()
+}
+
+fn calls(lockhouse: &Lockhouse) -> Vec<Value> {
+    lockhouse.audit().into_iter().filter(|record| record["event"] == "call").collect()
+}
+
+#[test]
+fn values_and_results_are_not_in_it_by_default() {
+    let lockhouse = lockhouse("[audit]\ncode = false\n");
+    let code = "from mcp_tools.fixture import echo\necho(value={'note': 'hunter2', 'deep': {'pin': 4711}})";
+    assert_eq!(lockhouse.answer("python", code)["value"]["value"]["note"], "hunter2");
+    let text = everything(&lockhouse);
+    assert!(!text.contains("hunter2") && !text.contains("4711"), "{text}");
+    let shape = json!({"value": {"note": "string", "deep": {"pin": "integer"}}});
+    assert_eq!(calls(&lockhouse)[0]["arguments"], shape);
+}
+
+#[test]
+fn a_hash_is_the_same_for_the_same_arguments_and_cannot_be_tried_out() {
+    let lockhouse = lockhouse("");
+    let code = "from mcp_tools.fixture import add\nadd(a=1, b=2)\nadd(b=2, a=1)\nadd(a=1, b=3)";
+    let _ = lockhouse.answer("python", code);
+    let hashes: Vec<Value> = calls(&lockhouse).iter().map(|call| call["arguments_hash"].clone()).collect();
+    assert!(hashes[0] == hashes[1] && hashes[0] != hashes[2], "{hashes:?}");
+    // echo -n '{"a":1,"b":2}' | sha256sum
+    assert_ne!(hashes[0], "43258cff783fe7036d8a43033f830adfc60ec037382473548ac742b888292777");
+    let other = self::lockhouse("");
+    let _ = other.answer("python", code);
+    assert_ne!(calls(&other)[0]["arguments_hash"], hashes[0], "each installation has a salt of its own");
+}
+
+#[test]
+fn values_that_are_wanted_are_kept_without_those_that_must_not_be() {
+    let lockhouse = lockhouse("[audit]\nvalues = true\n");
+    let code = format!(
+        "from mcp_tools.fixture import echo, text\nkey = 'api' + '_key'\n\
+         echo(value={{'note': 'hello', key: 'abc', 'Password': 'hunter2'}})\ntext(text='is {SECRET} it?')\n\
+         text(text='x' * 100000)"
+    );
+    let answer = lockhouse.answer("python", &code);
+    assert_eq!(answer["status"], "ok", "{answer}");
+    let [echo, text, long] = &calls(&lockhouse)[..] else { panic!("three calls") };
+    let kept = json!({"value": {"note": "hello", "api_key": "[redacted]", "Password": "[redacted]"}});
+    assert_eq!((&echo["values"], &echo["values_exact"]), (&kept, &json!(false)), "{echo}");
+    assert_eq!(text["values"], json!({"text": "is [redacted TOKEN] it?"}), "{text}");
+    assert!(long.to_string().len() < 4_000 && long["values_exact"] == false, "{}", long.to_string().len());
+    let all = everything(&lockhouse);
+    assert!(!all.contains(SECRET), "neither in a record nor in the code: {all}");
+    let exact = self::lockhouse("[audit]\nvalues = true\nredact = []\n");
+    let _ = exact.answer("python", "from mcp_tools.fixture import text\ntext(text='hunter2')");
+    let call = &calls(&exact)[0];
+    assert_eq!((&call["values"], &call["values_exact"]), (&json!({"text": "hunter2"}), &json!(true)));
+    let redacted = self::lockhouse("[audit]\nvalues = true\nredact = [\"te*\"]\n");
+    let _ = redacted.answer("python", "from mcp_tools.fixture import text\ntext(text='hunter2')");
+    assert_eq!(calls(&redacted)[0]["values"], json!({"text": "[redacted]"}), "names of one's own");
+    assert_verified(&lockhouse);
+}
+
+#[test]
+fn a_secret_of_the_configuration_is_in_no_uri_and_no_reason() {
+    let lockhouse = lockhouse("");
+    let code = format!(
+        "from mcp_tools import read_resource, call_tool, ToolError\nfor f in [lambda: read_resource('fixture', 'x://{SECRET}'), \
+         lambda: call_tool('fixture', '{SECRET}', {{}})]:\n  try: f()\n  except ToolError: pass"
+    );
+    let answer = lockhouse.answer("python", &code);
+    assert_eq!(answer["status"], "ok", "{answer}");
+    let text = everything(&lockhouse);
+    assert!(!text.contains(SECRET) && text.contains("[redacted TOKEN]"), "{text}");
+}
