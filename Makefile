@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams test-upstreams-subset test-conformance test-kernels test-full endurance bench bench-seal fuzz lint install tools tools-for-tests clean
+.PHONY: build demo test test-quick test-upstreams test-upstreams-subset test-conformance test-kernels test-full endurance bench bench-policy bench-seal fuzz lint install tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -55,6 +55,11 @@ endurance: build
 bench: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/bench
+
+# What a decision of the policy costs: median and p99.
+bench-policy:
+	$(CARGO) build --release --locked -p lockhouse-tests --bin bench-policy
+	target/release/bench-policy
 
 # What each layer of the seal adds to a worker's life.
 bench-seal:

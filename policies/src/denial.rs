@@ -84,7 +84,9 @@ impl DenialReason {
             Ground::Pin(_) => Self::NotPinned,
             Ground::Rule(rule) => {
                 let unknown = rule.unknown(&call.arguments, World::Known(&call.links)).next();
-                let told = |(condition, why)| format!("being {}", unmet(condition, Judged::Unknown(why)));
+                let told = |(condition, why)| {
+                    format!("since a condition is {}", unmet(condition, Judged::Unknown(why)))
+                };
                 Self::Rule { rule: cut(&rule.to_string()), unknown: unknown.map(told) }
             }
             Ground::NotInAllow(table, _) => Self::NotInAllow { table: table.name.clone() },
@@ -166,8 +168,8 @@ pub(crate) fn unmet(condition: &Condition, judged: Judged) -> String {
     match judged {
         Judged::Met => format!("met: {condition}"),
         Judged::NotMet => format!("not met: {condition}"),
-        Judged::Absent => format!("not met, since this argument is not there: {condition}"),
-        Judged::Unknown(why) => format!("not to be judged, since {why}: {condition}"),
+        Judged::Absent => format!("not met (the argument is not there): {condition}"),
+        Judged::Unknown(why) => format!("not to be judged ({why}): {condition}"),
     }
 }
 
