@@ -4,6 +4,7 @@
 //! be is bounded before it is compiled, patterns run on an engine whose time is linear, nothing is ever fetched, and each
 //! validation has a [`Budget`]. What needs more than a moment leaves the thread on which everything else runs.
 
+mod meter;
 mod metered;
 mod told;
 
@@ -19,7 +20,8 @@ use tokio::sync::{OnceCell, Semaphore};
 
 use super::arguments::invalid;
 use crate::catalog::Tool;
-use metered::{Budget, Exhausted, Meter, Metered, Seen};
+use meter::{Budget, Exhausted, Meter};
+use metered::{Metered, Seen};
 
 /// Bytes of a definition whose schema is compiled. Those of well-known servers have 12 KiB at most.
 const DEFINITION_BYTES_MAX: usize = 64 * 1024;

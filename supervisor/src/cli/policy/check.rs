@@ -78,7 +78,10 @@ impl Checked {
             not_configured = servers.iter().filter(|name| !configured.contains_key(name)).cloned().collect();
         }
         let faults = policy.err().into_iter().chain(settings.err()).collect();
-        Self { files: vec![path], faults, servers, not_in_policy, not_configured }
+        // Where they cannot be known, that is among the faults.
+        let mut files = vec![path];
+        files.extend(config::required_policy_files().unwrap_or_default());
+        Self { files, faults, servers, not_in_policy, not_configured }
     }
 
     fn tell(&self, format: Format) {
@@ -91,8 +94,10 @@ impl Checked {
         let names: Vec<String> = self.files.iter().map(|path| shown(path)).collect();
         let count = self.servers.len();
         println!(
-            "{} is valid and speaks of {count} server{}",
-            names.join(", "),
+            "{} {} valid and speak{} of {count} server{}",
+            names.join(", with what is required above it in "),
+            if names.len() == 1 { "is" } else { "are" },
+            if names.len() == 1 { "s" } else { " together" },
             if count == 1 { "" } else { "s" }
         );
         for server in &self.not_in_policy {
