@@ -107,6 +107,11 @@ impl Policy {
         each_once.take(PATHS_MAX).map(str::to_owned).collect()
     }
 
+    /// The files of its documents, this policy's own first.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.layers().filter(|layer| layer.source.is_some()).map(Layer::path)
+    }
+
     /// The servers that have a table, in every document, in the order of their names.
     pub fn servers(&self) -> impl Iterator<Item = &ServerName> {
         let names = self.own.servers.keys();

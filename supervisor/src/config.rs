@@ -283,14 +283,6 @@ pub(crate) fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
     Ok(requirements::policies()?.into_iter().fold(own, Policy::under))
 }
 
-/// The files of the policies that are required above the user's own.
-///
-/// # Errors
-/// [`ConfigError`], when requirements cannot be used, or one of these is not there.
-pub(crate) fn required_policy_files() -> Result<Vec<PathBuf>, ConfigError> {
-    requirements::policy_files()
-}
-
 /// The policy file that is in force, if there is one.
 pub(crate) fn find_policy(files: &Files) -> Option<PathBuf> {
     locate::file(files.policy.as_deref(), "policy.toml")

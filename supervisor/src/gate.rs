@@ -5,6 +5,8 @@
 mod approvals;
 mod arguments;
 mod asked;
+#[cfg(test)]
+mod cost;
 mod decision;
 mod force;
 mod limits;
@@ -27,7 +29,8 @@ pub(crate) use approvals::{
     FromSupervisor, PersonsAnswer, Seat, Through, Watcher,
 };
 pub(crate) use asked::{Asked, CallRecord};
-pub(crate) use lookups::standing;
+pub(crate) use links::followed;
+pub(crate) use lookups::{in_a_word, standing};
 
 pub(crate) use arguments::nearest;
 pub(crate) use limits::Usage;

@@ -8,7 +8,7 @@ mod identity;
 mod trust;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lockhouse_policies::{Place, Policy, Source};
 use lockhouse_protocol::ServerName;
@@ -141,22 +141,13 @@ fn files() -> Result<Vec<File>, ConfigError> {
 /// # Errors
 /// [`ConfigError`], when one is not there, cannot be trusted or has a fault: nothing is decided then.
 pub(super) fn policies() -> Result<Vec<Policy>, ConfigError> {
-    let parse = |path: PathBuf| Ok(Policy::parse(read(&path)?)?);
-    policy_files()?.into_iter().map(parse).collect()
-}
-
-/// Where they stand.
-///
-/// # Errors
-/// [`ConfigError`], when one is not there or cannot be trusted.
-pub(super) fn policy_files() -> Result<Vec<PathBuf>, ConfigError> {
     let mut policies = Vec::new();
     for File { source, owners } in files()? {
         let Some(path) = document::policy_above(&source)? else { continue };
         if !trust::is_there(path.get_ref(), &owners)? {
             return Err(document::fault_in(&source, Some(path.span()), "there is no such file").into());
         }
-        policies.push(path.into_inner());
+        policies.push(Policy::parse(read(path.get_ref())?)?);
     }
     Ok(policies)
 }
