@@ -144,8 +144,8 @@ impl Gate {
 
     /// To a server that the execution may know of, or of which it is told that it was left out.
     pub(super) fn connection(&self, from: &Requester, server: &ServerName) -> Result<&Connection, Failure> {
-        let in_reach = from.scope.servers().contains(server);
-        let known = self.upstreams.get(server).filter(|_| in_reach || from.scope.left_out().is_some());
+        let in_scope = from.scope.servers().contains(server);
+        let known = self.upstreams.get(server).filter(|_| in_scope || from.scope.left_out().is_some());
         known.ok_or_else(|| {
             let names: Vec<&str> = from.scope.servers().iter().take(50).map(ServerName::as_str).collect();
             let told = if names.is_empty() {

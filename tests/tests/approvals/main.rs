@@ -7,6 +7,7 @@ mod client;
 mod hostile;
 mod local;
 mod nobody;
+mod revoked;
 mod socket;
 mod waiting;
 
