@@ -177,7 +177,9 @@ impl Audit {
         approval: Option<&str>,
     ) -> Result<(), AuditError> {
         let canonical = arguments::canonical(call.arguments());
-        let body = self.about("call", subject).json("arguments", &arguments::shape(call.arguments()));
+        let body = self
+            .about("call", subject)
+            .json("arguments", &arguments::shape(call.arguments(), &self.redaction()));
         let body = body.text("arguments_hash", &hex(&self.secrets.hash(&canonical)));
         let mut body = body.number("arguments_bytes", canonical.len());
         if self.settings.values {

@@ -5,6 +5,8 @@
 mod approvals;
 mod arguments;
 mod asked;
+#[cfg(test)]
+mod cost;
 mod decision;
 mod force;
 mod limits;

@@ -17,13 +17,19 @@ const VALUES_BYTES_MAX: usize = 16 * 1024;
 const VALUES_DEPTH_MAX: usize = 32;
 
 /// The names of arguments and the types of their values, as JSON.
-pub(super) fn shape(arguments: &Map<String, Value>) -> String {
+pub(super) fn shape(arguments: &Map<String, Value>, redaction: &Redaction) -> String {
     let (mut json, mut left) = (String::with_capacity(64), NAMES_MAX);
-    push_shape(&mut json, arguments, &mut left, DEPTH_MAX);
+    push_shape(&mut json, arguments, redaction, &mut left, DEPTH_MAX);
     json
 }
 
-fn push_shape(json: &mut String, arguments: &Map<String, Value>, left: &mut usize, depth: usize) {
+fn push_shape(
+    json: &mut String,
+    arguments: &Map<String, Value>,
+    redaction: &Redaction,
+    left: &mut usize,
+    depth: usize,
+) {
     json.push('{');
     for (position, (name, value)) in arguments.iter().enumerate() {
         if position > 0 {
@@ -34,13 +40,14 @@ fn push_shape(json: &mut String, arguments: &Map<String, Value>, left: &mut usiz
             break;
         }
         *left -= 1;
+        let name = redaction.without_secrets(name);
         match name.char_indices().nth(NAME_CHARS_MAX) {
             Some((end, _)) => push_string(json, &format!("{}…", &name[..end])),
-            None => push_string(json, name),
+            None => push_string(json, &name),
         }
         json.push(':');
         match value {
-            Value::Object(members) if depth > 1 => push_shape(json, members, left, depth - 1),
+            Value::Object(members) if depth > 1 => push_shape(json, members, redaction, left, depth - 1),
             other => push_string(json, type_of(other)),
         }
     }
@@ -206,14 +213,17 @@ mod tests {
             "id": "integer", "ratio": "number", "to": "string", "all": "boolean", "none": "null", "rows": "array",
             "filter": {"a": {"b": "object"}},
         });
-        assert_eq!(serde_json::from_str::<Value>(&shape(&arguments)).expect("JSON"), expected);
+        assert_eq!(
+            serde_json::from_str::<Value>(&shape(&arguments, &Redaction::default())).expect("JSON"),
+            expected
+        );
     }
 
     #[test]
     fn a_shape_is_bounded() {
         let many: Map<String, Value> =
-            (0..100_000).map(|n| (format!("{n}{}", "x".repeat(500)), json!(1))).collect();
-        let shape = shape(&map(json!({"a": many.clone(), "b": many})));
+            (0..1_000).map(|n| (format!("{n}{}", "x".repeat(500)), json!(1))).collect();
+        let shape = shape(&map(json!({"a": many.clone(), "b": many})), &Redaction::default());
         assert!(shape.len() < NAMES_MAX * (NAME_CHARS_MAX + 20), "{}", shape.len());
         assert!(serde_json::from_str::<Value>(&shape).is_ok(), "{shape}");
     }
@@ -238,10 +248,10 @@ mod tests {
         let kept = json!({"user": {"Password": "[redacted]", "api_key": "[redacted]", "name": "y"}});
         assert_eq!(told(nested), (kept, false));
         for large in [
-            json!({"a": "é".repeat(1_000_000)}),
-            json!({"a": vec!["abc"; 1_000_000]}),
-            json!({"a": vec![json!({"b": 1}); 100_000]}),
-            json!({"a": vec![json!([]); 1_000_000]}),
+            json!({"a": "é".repeat(100_000)}),
+            json!({"a": vec!["abc"; 50_000]}),
+            json!({"a": vec![json!({"b": 1}); 50_000]}),
+            json!({"a": vec![json!([]); 50_000]}),
         ] {
             let Kept { json, exact } = values(&map(large), &redaction);
             assert!(!exact && json.len() < 4 * VALUES_BYTES_MAX, "{}", json.len());

@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -17,6 +17,7 @@ use super::line::{Body, Chain, Hash, hash};
 use super::segment::SegmentName;
 use super::sign::Secrets;
 use crate::catalog::hex;
+use crate::files;
 
 pub(super) const INDEX: &str = "segments.jsonl";
 /// Longer than any line of it.
@@ -36,6 +37,8 @@ pub(super) struct Index {
 #[derive(Deserialize)]
 struct Numbered {
     seq: u64,
+    #[serde(default)]
+    time: String,
 }
 
 /// Takes the lock, to write or only to look.
@@ -56,7 +59,15 @@ impl Index {
     pub(super) fn open(directory: &Path) -> io::Result<Self> {
         let path = directory.join(INDEX);
         let open = || OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&path);
-        let mut file = lock(open()?, FlockArg::LockExclusiveNonblock)?;
+        let mut file = loop {
+            let file = lock(open()?, FlockArg::LockExclusiveNonblock)?;
+            // Somebody may have put a shorter one in its place while this one was waited for.
+            if std::fs::metadata(&path)
+                .is_ok_and(|there| file.metadata().is_ok_and(|ours| ours.ino() == there.ino()))
+            {
+                break file;
+            }
+        };
         let length = file.metadata()?.len();
         let from = length.saturating_sub(2 * LINE_BYTES_MAX);
         file.seek(SeekFrom::Start(from))?;
@@ -116,6 +127,37 @@ impl Index {
         name: &SegmentName,
     ) -> io::Result<()> {
         self.add(now, secrets, &Body::new("expired").text("segment", name.as_str()))
+    }
+
+    /// Lets go of the lines before a moment, once these have so many bytes. What is left begins with a line that says so.
+    /// The lock is gone with the file that had it.
+    pub(super) fn cut(
+        mut self,
+        directory: &Path,
+        now: SystemTime,
+        secrets: &Secrets,
+        before: &str,
+        bytes_min: usize,
+    ) -> io::Result<()> {
+        let mut text = Vec::new();
+        self.file.seek(SeekFrom::Start(0))?;
+        (&*self.file).read_to_end(&mut text)?;
+        let (mut end, mut last) = (0, None);
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            match serde_json::from_slice::<Numbered>(line) {
+                Ok(numbered) if *numbered.time < *before => {
+                    end += line.len();
+                    last = Some((numbered.seq, hash(line.strip_suffix(b"\n").unwrap_or(line))));
+                }
+                _ => break,
+            }
+        }
+        let Some((seq, last)) = last.filter(|_| end >= bytes_min) else { return Ok(()) };
+        let mut kept = Vec::new();
+        let body = Body::new("cut").text("last", &hex(&last));
+        Chain { seq, prev: last }.push_signed(&mut kept, now, &body, secrets);
+        kept.extend_from_slice(&text[end..]);
+        files::replace_for_good(&directory.join(INDEX), &kept)
     }
 
     fn add(&mut self, now: SystemTime, secrets: &Secrets, body: &Body) -> io::Result<()> {

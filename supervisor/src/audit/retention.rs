@@ -11,6 +11,9 @@ use super::sign::Secrets;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
+/// The index is rewritten when so much of it is about segments that are gone.
+const CUT_BYTES_MIN: usize = 1024 * 1024;
+
 /// Removes the segments of days before the last `keep_days`, and their code.
 pub(super) fn expire(directory: &Path, secrets: &Secrets, keep_days: u32, now: SystemTime) -> io::Result<()> {
     let Some(first_kept) = now.checked_sub(DAY * keep_days).map(day) else { return Ok(()) };
@@ -21,6 +24,7 @@ pub(super) fn expire(directory: &Path, secrets: &Secrets, keep_days: u32, now: S
             index.expired(now, secrets, name)?;
             std::fs::remove_file(directory.join(name.as_str()))?;
         }
+        index.cut(directory, now, secrets, &first_kept, CUT_BYTES_MIN)?;
     }
     // A day longer: a record of the last day kept may name it.
     now.checked_sub(DAY * (keep_days + 1)).map_or(Ok(()), |before| code::expire(directory, before))

@@ -111,29 +111,21 @@ impl Lines {
         self.file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
     }
 
-    /// All of it in one write, or nothing: they can be read while they grow, and a process that is killed leaves whole
-    /// lines.
+    /// All of it, or nothing: in one write where there is room, so that a process that is killed leaves whole lines and
+    /// they can be read while they grow.
     pub(super) fn add(&mut self, lines: &[u8]) -> Result<(), Unwritten> {
-        let mut file = &*self.file;
-        let failed = match file.write(lines) {
-            Ok(count) if count == lines.len() => {
-                self.bytes += count as u64;
-                return Ok(());
-            }
-            Ok(count) => {
-                let told = format!("{count} of {} bytes were written: there is no more room", lines.len());
-                io::Error::new(io::ErrorKind::StorageFull, told)
-            }
-            Err(error) => error,
+        let Err(source) = (&*self.file).write_all(lines) else {
+            self.bytes += lines.len() as u64;
+            return Ok(());
         };
         let length = self.file.metadata().map_or(self.bytes, |metadata| metadata.len());
         if length == self.bytes || self.file.set_len(self.bytes).is_ok() {
-            return Err(Unwritten { source: failed, torn: 0 });
+            return Err(Unwritten { source, torn: 0 });
         }
         // A file that can only grow keeps the piece. It is ended with the next line.
         let torn = length.saturating_sub(self.bytes);
         self.bytes = length;
-        Err(Unwritten { source: failed, torn })
+        Err(Unwritten { source, torn })
     }
 }
 

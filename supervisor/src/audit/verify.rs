@@ -165,6 +165,9 @@ fn survey(
     let mut index = Index::new();
     let rules = Rules { file: INDEX.into(), signed: None };
     walk(rules, Lines::new(BufReader::new(file.take(bytes)), key), tell, |members, _, _, _| {
+        if members.segment.is_empty() {
+            return;
+        }
         let listed = index.entry(members.segment.clone()).or_default();
         match members.event.as_str() {
             "opened" => listed.opened = Some(members.first.clone()),

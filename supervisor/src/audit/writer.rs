@@ -387,6 +387,16 @@ mod tests {
         };
         expire(&writer);
         expire(&writer);
+        let index =
+            || std::fs::read_to_string(directory.path().join(super::super::index::INDEX)).expect("an index");
+        let (lines, first_kept) = (index().lines().count(), day(noon() + DAY));
+        let open = Index::open(directory.path()).expect("an index");
+        open.cut(directory.path(), noon() + DAY * 31, &writer.secrets, &first_kept, 0).expect("cut");
+        // The beginning of the first segment is gone, and a line stands for it.
+        assert!(
+            index().lines().count() == lines
+                && index().lines().next().is_some_and(|line| line.contains("\"cut\""))
+        );
         assert_eq!(names(&writer).len(), 4, "the last thirty days and today: {:?}", names(&writer));
         verified(&writer);
     }

@@ -53,10 +53,11 @@ fn records(lockhouse: &Lockhouse, event: &str) -> Vec<Value> {
     lockhouse.audit().into_iter().filter(|record| record["event"] == event).collect()
 }
 
-/// What of the records of approvals says what became of them.
+/// What the records of approvals say became of them, and through whom.
 fn outcomes(lockhouse: &Lockhouse) -> Vec<String> {
-    records(lockhouse, "approval")
-        .iter()
-        .map(|record| record["outcome"].as_str().unwrap().to_owned())
-        .collect()
+    let told = |record: &Value| {
+        let outcome = record["outcome"].as_str().unwrap();
+        record["through"].as_str().map_or(outcome.to_owned(), |means| format!("{outcome} through {means}"))
+    };
+    records(lockhouse, "approval").iter().map(told).collect()
 }

@@ -6,6 +6,7 @@ mod events;
 mod failures;
 mod kills;
 mod processes;
+mod size;
 mod tampering;
 mod values;
 

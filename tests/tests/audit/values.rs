@@ -78,11 +78,12 @@ fn values_that_are_wanted_are_kept_without_those_that_must_not_be() {
 }
 
 #[test]
-fn a_secret_of_the_configuration_is_in_no_uri_and_no_reason() {
+fn a_secret_of_the_configuration_is_in_no_name_no_uri_and_no_reason() {
     let lockhouse = lockhouse("");
     let code = format!(
         "from mcp_tools import read_resource, call_tool, ToolError\nfor f in [lambda: read_resource('fixture', 'x://{SECRET}'), \
-         lambda: call_tool('fixture', '{SECRET}', {{}})]:\n  try: f()\n  except ToolError: pass"
+         lambda: call_tool('fixture', '{SECRET}', {{}}), \
+         lambda: call_tool('fixture', 'echo', {{'value': {{'{SECRET}': 1}}}})]:\n  try: f()\n  except ToolError: pass"
     );
     let answer = lockhouse.answer("python", &code);
     assert_eq!(answer["status"], "ok", "{answer}");

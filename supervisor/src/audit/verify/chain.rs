@@ -6,7 +6,7 @@
 use std::io::{self, BufRead};
 
 use super::super::line::Hash;
-use super::lines::{Line, Lines, Members, Signed};
+use super::lines::{Line, Lines, Members, Signed, unhex};
 use super::{Finding, Kind};
 
 /// Places in one file of which more is to be told at its end.
@@ -77,7 +77,11 @@ pub(super) fn walk<R: BufRead>(
     };
     while let Some(line) = walk.lines.next()? {
         if !line.is_whole {
-            walk.note(&line, None, "the last line is cut off: its process ended while it was written");
+            walk.note(
+                &line,
+                None,
+                "the last line is cut off: its process ended while it was written, or writes it now",
+            );
             break;
         }
         let (number, hash) = (line.number, line.hash);
@@ -99,6 +103,12 @@ impl<R: BufRead> Walk<'_, R> {
             return self.no_record(number, hash).map(|()| None);
         };
         let (seq, prev) = (record.members.seq, record.members.prev);
+        if self.walked.records == 0 && self.rules.signed.is_none() && is_cut(&record) {
+            self.expected = seq;
+            let members = self.advance(number, hash, record)?;
+            self.prev = unhex(&members.last);
+            return Ok(Some(members));
+        }
         let has_prev = self.prev.is_none_or(|expected| expected == prev);
         if seq == self.expected {
             if !has_prev && !self.is_blamed {
@@ -228,6 +238,7 @@ impl<R: BufRead> Walk<'_, R> {
         if seq + 1 == self.expected
             && let Some((line, before)) = self.before
             && before == prev
+            && self.prev != Some(hash)
             && next_is_after_this(self.lines.peek(0)?)
         {
             let told =
@@ -309,6 +320,11 @@ impl<R: BufRead> Walk<'_, R> {
         let file = self.rules.file.clone();
         (self.tell)(Finding { kind: Kind::Note, file, line: Some(line.number), seq, what: what.into() });
     }
+}
+
+/// The beginning of an index of which older lines are gone.
+fn is_cut(record: &Signed) -> bool {
+    record.members.event == "cut" && record.signature == Some(true)
 }
 
 fn dropped(from: u64, to: u64) -> String {

@@ -64,14 +64,19 @@ pub(super) struct Members {
 fn from_hex<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Hash, D::Error> {
     use serde::de::Error as _;
     let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+    unhex(&text).ok_or_else(|| D::Error::custom("no hash"))
+}
+
+/// A hash from 64 hexadecimal digits in lower case.
+pub(super) fn unhex(text: &str) -> Option<Hash> {
     let mut hash = [0; 32];
     if text.len() != 64 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
-        return Err(D::Error::custom("no hash"));
+        return None;
     }
     for (at, byte) in hash.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(D::Error::custom)?;
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
     }
-    Ok(hash)
+    Some(hash)
 }
 
 /// The lines of a reader.
