@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams test-upstreams-subset test-conformance test-kernels test-full endurance bench bench-audit bench-seal fuzz lint install tools tools-for-tests clean
+.PHONY: build demo test test-quick test-upstreams test-upstreams-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal fuzz lint install tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -59,6 +59,11 @@ bench: build
 # What the audit log adds to a call.
 bench-audit:
 	$(CARGO) test --release --locked -p lockhouse --bin lockhouse -- --ignored --nocapture gate::cost
+
+# What a decision of the policy costs: median and p99.
+bench-policy:
+	$(CARGO) build --release --locked -p lockhouse-tests --bin bench-policy
+	target/release/bench-policy
 
 # What each layer of the seal adds to a worker's life.
 bench-seal:

@@ -37,8 +37,11 @@ pub struct Denial {
 pub enum DenialReason {
     /// The server's `deny` list has it.
     InDeny(Pattern),
-    /// The tool's definition is not the one that is pinned, or is not known.
-    NotPinned,
+    /// The tool's definition is not the one that is pinned.
+    NotPinned {
+        /// Whether it is known what it is.
+        known: bool,
+    },
     /// A rule denies it.
     Rule {
         /// The rule in words.
@@ -81,10 +84,12 @@ impl DenialReason {
     fn of(call: &Call, view: View<'_>, ground: Ground<'_>) -> Self {
         match ground {
             Ground::InDeny(entry) => Self::InDeny(entry.pattern.clone()),
-            Ground::Pin(_) => Self::NotPinned,
+            Ground::Pin(_) => Self::NotPinned { known: call.definition.is_some() },
             Ground::Rule(rule) => {
                 let unknown = rule.unknown(&call.arguments, World::Known(&call.links)).next();
-                let told = |(condition, why)| format!("being {}", unmet(condition, Judged::Unknown(why)));
+                let told = |(condition, why)| {
+                    format!("since a condition is {}", unmet(condition, Judged::Unknown(why)))
+                };
                 Self::Rule { rule: cut(&rule.to_string()), unknown: unknown.map(told) }
             }
             Ground::NotInAllow(table, _) => Self::NotInAllow { table: table.name.clone() },
@@ -104,7 +109,8 @@ impl DenialReason {
         let list = item.list();
         match self {
             Self::InDeny(pattern) => format!("it matches \"{pattern}\" in deny"),
-            Self::NotPinned => "its definition is not the one that is pinned".to_owned(),
+            Self::NotPinned { known: true } => "its definition is not the one that is pinned".to_owned(),
+            Self::NotPinned { known: false } => "it is pinned, and its definition is not known".to_owned(),
             Self::Rule { rule, unknown: None } => format!("{rule} denies it"),
             Self::Rule { rule, unknown: Some(unknown) } => format!("{rule} denies it, {unknown}"),
             Self::NotInAllow { table } => format!("it is not in the {list} list of [{table}]"),
@@ -123,7 +129,7 @@ fn hint(reason: &DenialReason, call: &Call, view: View<'_>) -> String {
         DenialReason::InDeny(pattern) => {
             format!("`deny` is absolute: to allow {item}, a person must remove or narrow \"{pattern}\"")
         }
-        DenialReason::NotPinned => {
+        DenialReason::NotPinned { .. } => {
             format!("a person looks at what {item} is now, and pins that or leaves the tool alone")
         }
         DenialReason::Rule { .. } => "to allow it, a person changes or narrows this rule".to_owned(),
@@ -134,8 +140,8 @@ fn hint(reason: &DenialReason, call: &Call, view: View<'_>) -> String {
                 }
                 _ => format!("to allow it, a person adds {list} = [\"{item}\"] to this table"),
             }),
-        DenialReason::NoServerTable { table, .. } => {
-            format!("to allow it, a person adds [{table}] with {list} = [\"{item}\"] to the policy")
+        DenialReason::NoServerTable { table, path } => {
+            format!("to allow it, a person adds [{table}] with {list} = [\"{item}\"] to {}", printable(path))
         }
         DenialReason::NoPolicy => {
             "run `lockhouse policy init`, which writes a policy that allows what only reads".to_owned()
@@ -166,8 +172,8 @@ pub(crate) fn unmet(condition: &Condition, judged: Judged) -> String {
     match judged {
         Judged::Met => format!("met: {condition}"),
         Judged::NotMet => format!("not met: {condition}"),
-        Judged::Absent => format!("not met, since this argument is not there: {condition}"),
-        Judged::Unknown(why) => format!("not to be judged, since {why}: {condition}"),
+        Judged::Absent => format!("not met (the argument is not there): {condition}"),
+        Judged::Unknown(why) => format!("not to be judged ({why}): {condition}"),
     }
 }
 

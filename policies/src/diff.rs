@@ -1,14 +1,20 @@
 //! What differs between two policies, by what they mean rather than by how they are written.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::layer::Layer;
 use crate::policy::Policy;
+use crate::printable::printable;
 use crate::source::Place;
+use crate::table::{Bounds, ServerTable};
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The table, as it is written: `servers.github`, `clients.cursor.servers.github` or `limits`.
     pub table: String,
-    /// What of it: `tool "list_*"`, `deny "delete_*"`, `rate` and so on.
+    /// What of it: `tool "list_*"`, `rule for "create_issue" when ...`, `rate` and so on.
     pub subject: String,
     /// What the old policy says; `None`: nothing.
     pub old: Option<Said>,
@@ -27,6 +33,131 @@ pub struct Said {
 
 /// The differences, in the order of tables and subjects. Order, comments and spelling do not count.
 #[must_use]
-pub fn diff(_old: &Policy, _new: &Policy) -> Vec<Change> {
-    Vec::new()
+pub fn diff(old: &Policy, new: &Policy) -> Vec<Change> {
+    let (mut old, new) = (Facts::of(old).0, Facts::of(new).0);
+    let mut changes = Vec::new();
+    for (key, new) in new {
+        let old = old.remove(&key);
+        if old.as_ref().is_none_or(|old| old.what != new.what) {
+            changes.push(Change { table: key.0, subject: key.1, old, new: Some(new) });
+        }
+    }
+    let gone =
+        old.into_iter().map(|((table, subject), old)| Change { table, subject, old: Some(old), new: None });
+    changes.extend(gone);
+    changes.sort_by(|one, other| (&one.table, &one.subject).cmp(&(&other.table, &other.subject)));
+    changes
+}
+
+/// Everything that a policy says, by table and subject.
+#[derive(Default)]
+struct Facts(BTreeMap<(String, String), Said>);
+
+impl Facts {
+    fn of(policy: &Policy) -> Self {
+        let mut facts = Self::default();
+        for (number, layer) in policy.layers().enumerate() {
+            let of = if number == 0 { String::new() } else { format!(" ({})", printable(layer.path())) };
+            facts.add_layer(layer, &of);
+        }
+        facts
+    }
+
+    fn add(&mut self, layer: &Layer, table: String, subject: String, what: impl Into<String>, line: usize) {
+        self.0.insert((table, subject), Said { what: what.into(), place: layer.place(line) });
+    }
+
+    fn add_layer(&mut self, layer: &Layer, of: &str) {
+        for table in layer.servers.values() {
+            self.add_server(layer, table, of);
+        }
+        for client in &layer.clients.all {
+            let name = client.table() + of;
+            // A client that has a table of its own is none of the others.
+            self.add(layer, name.clone(), "the table".to_owned(), "there", client.line);
+            if client.servers.is_some() {
+                self.add(layer, name.clone(), "servers".to_owned(), "only these", client.line);
+            }
+            self.add_bounds(layer, &name, client.limits);
+            for table in client.servers.iter().flat_map(BTreeMap::values) {
+                self.add_server(layer, table, of);
+            }
+        }
+        self.add_bounds(layer, &format!("limits{of}"), layer.limits);
+    }
+
+    fn add_server(&mut self, layer: &Layer, table: &ServerTable, of: &str) {
+        let name = format!("{}{of}", table.name);
+        // Those that are stricter come later, and count.
+        for (key, list) in table.lists() {
+            let (kind, says) = match key {
+                "resources" | "prompts" => {
+                    self.add(layer, name.clone(), key.to_owned(), "listed", list.line);
+                    (key.trim_end_matches('s'), "allow")
+                }
+                _ => ("tool", key),
+            };
+            for entry in &list.entries {
+                let kind =
+                    if key == "deny" && entry.pattern.stem().contains(':') { "resource" } else { kind };
+                self.add(layer, name.clone(), format!("{kind} \"{}\"", entry.pattern), says, entry.line);
+            }
+        }
+        // Within a table rules are sorted the strictest first.
+        let rules: Vec<_> = table.rules.iter().collect();
+        for rule in rules.into_iter().rev() {
+            let subject = format!("rule for \"{}\"{}", rule.tool, rule.when());
+            self.add(layer, name.clone(), subject, rule.effect.as_str(), rule.line);
+        }
+        for (tool, pin) in &table.pins {
+            self.add(
+                layer,
+                name.clone(),
+                format!("pin of {tool}"),
+                format!("sha256:{}", pin.digest),
+                pin.line,
+            );
+        }
+        if let Some((choice, line)) = table.on_change {
+            self.add(layer, name.clone(), "on_change".to_owned(), choice.as_str(), line);
+        }
+        self.add_bounds(layer, &name, table.limits);
+        for (pattern, bounds) in &table.tool_limits.all {
+            self.add_bounds(layer, &format!("{}.limits.\"{pattern}\"{of}", table.name), Some(*bounds));
+        }
+    }
+
+    fn add_bounds(&mut self, layer: &Layer, table: &str, bounds: Option<Bounds>) {
+        let Some(Bounds { limits, line }) = bounds else { return };
+        let said = [
+            ("rate", limits.rate.map(|rate| rate.to_string())),
+            ("calls_per_execution", limits.calls_per_execution.map(|count| count.to_string())),
+            (
+                "argument_bytes_per_execution",
+                limits.argument_bytes_per_execution.map(|count| count.to_string()),
+            ),
+            ("result_bytes_per_execution", limits.result_bytes_per_execution.map(|count| count.to_string())),
+            ("timeout_seconds", limits.timeout.map(|timeout| timeout.as_secs().to_string())),
+        ];
+        for (key, what) in said {
+            if let Some(what) = what {
+                self.add(layer, table.to_owned(), key.to_owned(), what, line);
+            }
+        }
+    }
+}
+
+/// On one line: `+` for what is new, `-` for what is gone, `~` for what is otherwise.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let subject = format!("[{}] {}", printable(&self.table), printable(&self.subject));
+        match (&self.old, &self.new) {
+            (None, Some(new)) => write!(f, "+ {subject}: {} ({})", new.what, new.place),
+            (Some(old), None) => write!(f, "- {subject}: {} ({})", old.what, old.place),
+            (Some(old), Some(new)) => {
+                write!(f, "~ {subject}: {} ({}), was {} ({})", new.what, new.place, old.what, old.place)
+            }
+            (None, None) => Ok(()),
+        }
+    }
 }

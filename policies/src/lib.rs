@@ -1,8 +1,9 @@
 //! Who may call what: policy documents and the decisions they lead to.
 //!
-//! A document is read once, with all of its errors reported together ([`Policy::parse`]); each call is then decided by
-//! [`Policy::decide`]. What is not listed is denied. A call that may go out is a [`PermittedCall`], which nothing but
-//! that decision can make; so whoever demands one cannot be reached around the policy.
+//! A document is read once, with all of its errors reported together ([`Policy::parse`]), and can be laid under others
+//! ([`Policy::under`]); each call is then decided by [`Policy::decide`]. What is not permitted is denied. The language is
+//! in docs/policy.md. A call that may go out is a [`PermittedCall`], which nothing but that decision can make; so whoever
+//! demands one cannot be reached around the policy.
 //!
 //! Everything here is pure: no I/O, no clock, no threads.
 

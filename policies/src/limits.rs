@@ -99,7 +99,8 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.per.as_secs();
         let units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
-        let (unit, length) = units.into_iter().find(|(_, length)| seconds % length == 0).unwrap_or(("s", 1));
+        let (unit, length) =
+            units.into_iter().find(|(_, length)| seconds.is_multiple_of(*length)).unwrap_or(("s", 1));
         match seconds / length {
             1 => write!(f, "{}/{unit}", self.calls),
             count => write!(f, "{} in {count} {unit}", self.calls),

@@ -1,5 +1,7 @@
 //! A policy that has been checked, and what it says about a tool, a resource or a prompt.
 
+use std::collections::HashSet;
+
 use lockhouse_protocol::{ServerName, ToolName};
 
 use crate::call::{Call, ClientName};
@@ -91,19 +93,23 @@ impl Policy {
     /// to goes into [`Call::links`]. At most [`PATHS_MAX`].
     #[must_use]
     pub fn paths(&self, call: &Call) -> Vec<String> {
-        let mut paths: Vec<&str> = Vec::new();
-        let mut found = |path| {
-            if paths.len() < PATHS_MAX && !paths.contains(&path) {
-                paths.push(path);
-            }
-        };
+        let mut found: Vec<&str> = Vec::new();
         for view in self.views(call.client.as_ref()) {
             for ground in view.grounds(&call.server, &call.item) {
                 let Ground::Rule(rule) = ground else { continue };
-                rule.conditions.iter().for_each(|condition| condition.paths(&call.arguments, &mut found));
+                for condition in &rule.conditions {
+                    condition.paths(&call.arguments, &mut |path| found.push(path));
+                }
             }
         }
-        paths.into_iter().map(str::to_owned).collect()
+        let mut seen = HashSet::new();
+        let each_once = found.into_iter().filter(|path| seen.insert(*path));
+        each_once.take(PATHS_MAX).map(str::to_owned).collect()
+    }
+
+    /// The files of its documents, this policy's own first.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.layers().filter(|layer| layer.source.is_some()).map(Layer::path)
     }
 
     /// The servers that have a table, in every document, in the order of their names.

@@ -20,9 +20,11 @@ const HEADER: &str = "\
 # reads, and what stands behind its name, are the server's own words: look through the lists before you rely on them.
 #
 # To allow one of the other tools, delete the `#` before its name. A pattern may end in `*`, such as \"list_*\".
+# To be asked about each of its calls instead, put its name into a list of its own: ask = [\"create_*\"].
 # What must never be called goes into a list of its own: deny = [\"delete_*\"]. No other list overrides it.
 # A server's resources and prompts have lists of their own as well, and are denied unless these have them:
 # resources = [\"file:///docs/*\"] and prompts = [\"review_*\"], beside `allow`.
+# Rules by arguments, limits and clients: docs/policy.md.
 # `lockhouse policy explain SERVER.TOOL` says which line decides about a tool.
 
 version = 1

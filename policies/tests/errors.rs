@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use lockhouse_policies::{
-    DIAGNOSTICS_MAX, Diagnostic, Diagnostics, PATTERNS_MAX, Policy, Source, TEXT_BYTES_MAX,
+    DIAGNOSTICS_MAX, Diagnostic, Diagnostics, PATTERNS_MAX, Policy, RULES_MAX, Source, TEXT_BYTES_MAX,
 };
 
 fn errors(text: &str) -> Diagnostics {
@@ -14,6 +14,62 @@ fn long_line(before: usize) -> String {
     let tools = |from: usize| (from..from + before).map(|n| format!("\"tool{n}\", ")).collect::<String>();
     format!("version = 1\n[servers.a]\nallow = [{}\"?\", {}]\n", tools(0), tools(5000))
 }
+
+const BAD_CONDITIONS: &str = r#"version = 1
+[[servers.a.rules]]
+tool = "x"
+effect = "allow"
+[servers.a.rules.when]
+a = []
+b = 1979-05-27
+c = nan
+d = {}
+e = { min = 1, pattern = "x" }
+f = { min = 2, max = 1 }
+g = { under = "docs" }
+h = { under = ["/a", "/a/../b"] }
+i = { host = "https://example.com/" }
+j = { host = "*" }
+k = { optional = true }
+l = { is = "x", optional = "yes" }
+m.owner = "acme"
+"n..o" = 1
+p = [["x"]]
+q = { pattern = 1 }
+"#;
+
+const EXAMPLES: &str = r#"version = 1
+[[servers.a.rules]]
+tool = "create_issue"
+when = { owner = "acme", path = { under = "/srv" } }
+effect = "allow"
+match = [{ owner = "acme", path = "/srv/a" }, { owner = "evil", path = "/srv/a" }, { owner = "acme" }, 1]
+not_match = [{ owner = "evil" }, { owner = "acme", path = "/srv/../x" }, { owner = "acme", path = "/srv" }, { a = 1979-05-27 }]
+
+[[servers.a.rules]]
+tool = "create_issue"
+when = { path = { under = "/etc" } }
+effect = "deny"
+not_match = [{ path = "/srv" }, { path = "relative" }]
+"#;
+
+const BAD_LIMITS: &str = r#"version = 1
+[servers.a]
+rate = "60"
+calls_per_execution = 0
+argument_bytes_per_execution = "10 MB"
+timeout_seconds = 1.5
+[servers.a.limits."*_x"]
+rate = "0/min"
+[servers.a.limits.x]
+rate = { calls = 1 }
+[servers.a.limits.y]
+rate = { calls = 1, per = "1 week", burst = -1, extra = 1 }
+[servers.a.limits]
+z = 1
+[limits]
+rate = 5
+"#;
 
 macro_rules! rendered {
     ($($name:ident: $text:expr;)*) => {$(
@@ -34,7 +90,7 @@ rendered! {
     a_version_in_quotes: "version = \"1\"\n";
     not_toml: "version = 1\n[servers.github]\nallow = [\"list_*\"\ndeny = \"x\n[servers.github]\n";
     a_key_written_twice: "version = 1\n[servers.a]\nallow = [\"x\"]\nallow = [\"y\"]\n";
-    keys_of_a_later_version: "version = 1\n[servers.github]\nallow = [\"list_*\"]\nask = [\"create_issue\"]\nrate = \"60/min\"\n[[servers.github.rules]]\ntool = \"create_issue\"\n";
+    a_rule_without_effect: "version = 1\n[servers.github]\nallow = [\"list_*\"]\nask = [\"create_issue\"]\nrate = \"60/min\"\n[[servers.github.rules]]\ntool = \"create_issue\"\n";
     unknown_keys: "version = 1\nserver = {}\nallow = [\"x\"]\n[servers.a]\nalow = [\"x\"]\n";
     values_of_the_wrong_kind: "version = 1\n[servers]\na = [\"x\"]\n[servers.b]\nallow = \"list_*\"\ndeny = [1, [\"y\"]]\n[[servers.c]]\n";
     servers_as_a_list: "version = 1\nservers = [\"github\"]\n";
@@ -45,6 +101,14 @@ rendered! {
     never_allowed: "version = 1\n[servers.a]\nallow = [\"delete_x\", \"delete_y*\", \"d*\"]\ndeny = [\"delete_*\"]\n";
     bad_patterns_of_resources_and_prompts: "version = 1\n[servers.a]\nresources = [\"file:///*/x\", \"file:///x\\u0007\", \"\"]\nprompts = \"review_*\"\ndeny = [\"file:///é*\", \"löschen\"]\n";
     resources_never_allowed: "version = 1\n[servers.a]\nresources = [\"file:///docs/*\"]\nprompts = [\"review_*\"]\ndeny = [\"file:*\", \"review_*\"]\n";
+    bad_rules: "version = 1\n[servers.a]\nrules = [\n  1,\n  {},\n  { tool = \"a b\", effect = \"permit\" },\n  { tool = \"x\", effect = 1, wen = {} },\n  { tool = \"x\", effect = \"deny\", when = \"a\" },\n]\n[servers.b]\nrules = {}\n";
+    bad_conditions: BAD_CONDITIONS;
+    examples_that_do_not_behave: EXAMPLES;
+    rules_and_asks_that_never_apply: "version = 1\n[servers.a]\nask = [\"delete_x\"]\ndeny = [\"delete_*\"]\n[[servers.a.rules]]\ntool = \"delete_y*\"\neffect = \"allow\"\n[[servers.a.rules]]\ntool = \"delete_z\"\neffect = \"deny\"\n";
+    bad_limits: BAD_LIMITS;
+    bad_pins: "version = 1\n[servers.a.pins]\nx = \"sha256:abc\"\n\"y z\" = 1\n\"w*\" = \"sha256:0000000000000000000000000000000000000000000000000000000000000000\"\n";
+    bad_clients: "version = 1\n[clients.\"a*b\"]\n[clients.b]\nallow = [\"x\"]\nburst = 1\n[clients.c.servers]\nd = 1\n[clients.d.servers.s]\nalow = []\n[clients]\ne = 1\n\"\\u202e\" = {}\n";
+    keys_in_the_wrong_place: "version = 1\nrate = \"1/s\"\nrules = []\n[limits]\nrates = 1\n[servers.a.limits]\nrate = \"1/s\"\n";
     too_long: &"#".repeat(TEXT_BYTES_MAX + 1);
     control_characters: "version = 1\n[servers.a]\nallow = [\"\u{9b}31m\u{202e}\\u001b]0;x\\u0007\"]\n\"\\u001b[2J\" = 1\n";
 }
@@ -55,6 +119,32 @@ fn too_many_patterns_are_refused_once() {
     let fits = format!("version = 1\n[servers.a]\nallow = [{many}]\n");
     assert!(Policy::parse(Source { path: String::new(), text: fits.clone() }).is_ok());
     insta::assert_snapshot!(errors(&format!("{fits}deny = [\n\"x\",\n\"y\"]\n")));
+}
+
+#[test]
+fn too_many_rules_conditions_and_examples_are_refused() {
+    let rule = |rest: &str| format!("[[servers.a.rules]]\ntool = \"x\"\neffect = \"deny\"\n{rest}\n");
+    let of = |rules: &str| format!("version = 1\n{rules}");
+    let parses = |text: &str| Policy::parse(Source { path: String::new(), text: of(text) }).is_ok();
+    let conditions = |count: usize| {
+        let all: Vec<_> = (0..count).map(|n| format!("a{n} = 1")).collect();
+        rule(&format!("when = {{ {} }}", all.join(", ")))
+    };
+    let examples = |count: usize| rule(&format!("match = [{}]", "{ a = 1 },".repeat(count)));
+    let rows = [
+        (rule("").repeat(RULES_MAX), rule("").repeat(RULES_MAX + 2), "the policy has more than 5000 rules"),
+        (conditions(20), conditions(21), "a rule has at most 20 conditions"),
+        (examples(50), examples(51), "`match` has more than 50 examples"),
+    ];
+    for (fits, too_many, title) in rows {
+        assert!(parses(&fits), "{title}");
+        let errors = errors(&of(&too_many));
+        assert_eq!(errors.0.iter().map(Diagnostic::title).collect::<Vec<_>>(), [title]);
+    }
+    let values = |count: usize| rule(&format!("when = {{ a = [{}] }}", "1,".repeat(count)));
+    assert!(parses(&values(PATTERNS_MAX - 1)));
+    let title = "the policy has more than 10000 patterns";
+    assert_eq!(errors(&of(&values(PATTERNS_MAX + 5))).0[0].title(), title);
 }
 
 #[test]

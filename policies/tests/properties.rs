@@ -74,7 +74,9 @@ proptest! {
     fn nothing_like_a_policy_makes_parsing_panic(
         tokens in vec(prop::sample::select(vec![
             "version", "servers", "=", "1", "[", "]", "[[", "]]", ".", "\"", "'", "\"\"\"", "\n", "\r\n", "#", ",", "{", "}",
-            "allow", "deny", "rules", "\"list_*\"", "é", "\\", "\u{feff}", "\t", " ",
+            "allow", "deny", "rules", "\"list_*\"", "é", "\\", "\u{feff}", "\t", " ", "when", "tool", "effect", "\"ask\"", "match",
+            "not_match", "under", "host", "pattern", "min", "max", "is", "optional", "true", "limits", "clients", "rate",
+            "\"60/min\"", "pins", "[servers.a]\n", "[[servers.a.rules]]\n", "[clients.b.servers.a]\n", "1.5", "nan", "[]",
         ]), 0..40),
     ) {
         if let Err(errors) = Policy::parse(Source { path: "p".to_owned(), text: tokens.concat() }) {

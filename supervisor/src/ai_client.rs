@@ -22,6 +22,8 @@ use crate::audit::Audit;
 const QUESTIONS_MAX: u32 = 20;
 /// Messages that wait for the AI client. Progress beyond it is dropped.
 const WAITING_MAX: usize = 16;
+/// Of these, as many are kept free of progress, so that a question always finds room.
+const FOR_QUESTIONS: usize = 8;
 /// An AI client whose time is up is given up first, and its execution with it.
 const MARGIN: Duration = Duration::from_secs(1);
 
@@ -170,6 +172,8 @@ impl AiClient {
 
     /// Shows progress, if there is room for it.
     pub(crate) fn progress(&self, words: String) {
-        let _ = self.0.messages.try_send(Message::Progress(words));
+        if self.0.messages.capacity() > FOR_QUESTIONS {
+            let _ = self.0.messages.try_send(Message::Progress(words));
+        }
     }
 }

@@ -29,7 +29,8 @@ pub(crate) use approvals::{
     FromSupervisor, PersonsAnswer, Seat, Through, Watcher,
 };
 pub(crate) use asked::{Asked, CallRecord};
-pub(crate) use lookups::standing;
+pub(crate) use links::followed;
+pub(crate) use lookups::{in_a_word, standing};
 
 pub(crate) use arguments::nearest;
 pub(crate) use limits::Usage;

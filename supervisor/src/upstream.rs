@@ -37,6 +37,7 @@ use lockhouse_protocol::ServerName;
 use tokio::sync::Semaphore;
 
 pub(crate) use auth::{Login, LoginError, log_out};
+pub(crate) use cache::remembered;
 pub(crate) use callers::Caller;
 pub(crate) use confine::become_confined;
 pub(crate) use connection::{Connection, State};

@@ -3,7 +3,6 @@
 //! Programs do not agree on what the host of a strange URL is. One that they might read in different ways cannot be judged.
 
 use std::fmt;
-use std::net::Ipv6Addr;
 
 use url::{Host as UrlHost, Url};
 
@@ -113,13 +112,9 @@ fn default_port(text: &str) -> Option<u16> {
 fn plain(host: UrlHost) -> UrlHost {
     match host {
         UrlHost::Domain(name) => UrlHost::Domain(name.strip_suffix('.').unwrap_or(&name).to_owned()),
-        UrlHost::Ipv6(address) => mapped(address),
+        UrlHost::Ipv6(address) => address.to_ipv4_mapped().map_or(UrlHost::Ipv6(address), UrlHost::Ipv4),
         host @ UrlHost::Ipv4(_) => host,
     }
-}
-
-fn mapped(address: Ipv6Addr) -> UrlHost {
-    address.to_ipv4_mapped().map_or(UrlHost::Ipv6(address), UrlHost::Ipv4)
 }
 
 impl fmt::Display for Host {

@@ -6,7 +6,6 @@
 use std::fmt;
 
 use super::{Judged, World};
-use crate::pattern::climbs;
 
 /// A folder: absolute, without `.`, `..` or empty components.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,17 +25,28 @@ impl Root {
     }
 }
 
-/// Whether a path says what it means.
+/// Whether a path says what it means, to every program that reads it.
 pub(super) fn check(path: &str) -> Result<(), &'static str> {
     if !path.starts_with('/') {
         Err("it is no absolute path")
-    } else if path.trim() != path || path.chars().any(char::is_control) {
-        Err("it has characters that some servers drop")
-    } else if (path.contains("..") || path.contains('%')) && climbs(path) {
+    } else if path.split('/').any(|component| component == "..") {
         Err("it has `..`")
+    } else if path.contains('\\') || has_escape(path) {
+        Err("programs may read it in different ways")
+    } else if path.chars().any(char::is_control) || path.split('/').any(|part| part.trim() != part) {
+        Err("it has characters that some servers drop")
     } else {
         Ok(())
     }
+}
+
+/// As in URLs. Some servers undo it.
+fn has_escape(path: &str) -> bool {
+    path.contains('%')
+        && path
+            .as_bytes()
+            .windows(3)
+            .any(|part| matches!(part, [b'%', rest @ ..] if rest.iter().all(u8::is_ascii_hexdigit)))
 }
 
 pub(super) fn judge(roots: &[Root], path: &str, world: World<'_>) -> Judged {
@@ -121,6 +131,7 @@ mod tests {
             ("/srv/docs/%2e%2e/a", "/srv/docs/%2e%2e/a", plain),
             ("/srv/docs/a\n", "/srv/docs/a", plain),
             ("/srv/docs/a ", "/srv/docs/a", plain),
+            ("/srv/docs/ ../a", "/srv/docs/a", plain),
             ("", "", plain),
         ] {
             assert!(unknown(judge(&roots, path, World::Known(&links(&[(path, end), root])))), "{path}");

@@ -165,8 +165,12 @@ fn number(reader: &mut Reader<'_, '_>, value: &Value<'_>) -> Option<Number> {
     let whole = integer(value).map(|integer| Number::Integer(integer.into()));
     let number = whole.or_else(|| scalar_float(value).and_then(Number::float));
     if number.is_none() {
-        let title = format!("this must be a finite number, not {}", kind_of(value));
-        reader.refuse(value.span(), title, "expected a number", "write it without quotes, such as 10 or 0.5");
+        reader.refuse(
+            value.span(),
+            "this must be a finite number",
+            "expected a number",
+            "write it without quotes, such as 10 or 0.5",
+        );
     }
     number
 }

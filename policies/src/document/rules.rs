@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::conditions::{self, scalar_float};
 use super::lists::pattern;
 use super::reader::{Key, Reader, Value, integer, kind_of};
-use crate::condition::World;
+use crate::condition::{Judged, World};
 use crate::denial::unmet;
 use crate::effect::Effect;
 use crate::list::List;
@@ -156,9 +156,8 @@ fn check_examples(reader: &mut Reader<'_, '_>, rule: &Rule, examples: &[Example]
                 let title = "this rule applies to its example";
                 let help = match rule.unknown(&example.arguments, World::Plain).next() {
                     Some((condition, why)) => {
-                        format!(
-                            "{condition} cannot be judged, since {why}, and a rule that does not allow then applies"
-                        )
+                        let unknown = unmet(condition, Judged::Unknown(why));
+                        format!("a rule that does not allow applies although a condition is {unknown}")
                     }
                     None => "each of its conditions is met: narrow them, or correct the example".to_owned(),
                 };

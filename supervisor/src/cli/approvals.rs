@@ -29,7 +29,8 @@ pub(super) struct Arguments {
 
 /// Watches every supervisor of this user, and those that start meanwhile, until Ctrl-C.
 pub(super) async fn approvals(arguments: &Arguments) -> ExitCode {
-    if !arguments.json && !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+    let on_a_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !arguments.json && !on_a_terminal {
         eprintln!(
             "lockhouse: this needs a terminal, to show questions and read answers; programs use --json"
         );

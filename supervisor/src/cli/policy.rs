@@ -7,6 +7,7 @@ mod explain;
 mod init;
 mod past;
 mod suggest;
+mod surroundings;
 mod written;
 
 use std::process::ExitCode;
@@ -32,6 +33,8 @@ pub(super) enum Command {
     DryRun(dry_run::Arguments),
     /// Write the smallest policy that would have covered what was used
     Suggest(suggest::Arguments),
+    /// Print the JSON Schema of policies, for editors
+    Schema,
 }
 
 /// Does it.
@@ -43,6 +46,10 @@ pub(super) async fn policy(files: &Files, command: Command) -> ExitCode {
         Command::Diff(arguments) => diff::diff(files, &arguments),
         Command::DryRun(arguments) => dry_run::dry_run(files, &arguments),
         Command::Suggest(arguments) => suggest::suggest(files, &arguments),
+        Command::Schema => {
+            print!("{}", include_str!("../../../docs/policy.schema.json"));
+            Ok(ExitCode::SUCCESS)
+        }
     };
     done.unwrap_or_else(|status| status)
 }

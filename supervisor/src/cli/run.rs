@@ -176,7 +176,8 @@ fn print_for_people(answer: &Answer) {
 }
 
 fn told(answer: &Answer, error: &CodeError) -> String {
-    let traceback = error.traceback.as_ref().map(|text| format!("{}\n", text.trim_end())).unwrap_or_default();
+    let traceback = error.traceback.as_ref().map(|text| format!("{}\n", frames(text, error)));
+    let traceback = traceback.unwrap_or_default();
     let place = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
     let hint = error.hint.as_ref().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
     format!(
@@ -185,4 +186,47 @@ fn told(answer: &Answer, error: &CodeError) -> String {
         error.kind,
         error.message
     )
+}
+
+/// A traceback without its last line, where that says what is told right after it: in Python it is the error itself.
+fn frames<'t>(traceback: &'t str, error: &CodeError) -> &'t str {
+    let traceback = traceback.trim_end();
+    let message = error.message.trim_end();
+    let last = if message.is_empty() { error.kind.clone() } else { format!("{}: {message}", error.kind) };
+    let Some(before) = traceback.strip_suffix(&last) else { return traceback };
+    // The module of the error's class, if it has one.
+    let before = before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
+    match before.strip_suffix('\n') {
+        Some(frames) => frames.trim_end(),
+        None => traceback,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_told_once() {
+        let error = |kind: &str, message: &str| CodeError {
+            kind: kind.into(),
+            message: message.into(),
+            ..CodeError::default()
+        };
+        let above = "Traceback (most recent call last):\n  File \"<code>\", line 1, in <module>\n    f()";
+        for (kind, message, last) in [
+            ("ValueError", "no", "ValueError: no"),
+            ("ValueError", "", "ValueError"),
+            ("JSONDecodeError", "no: 1", "json.decoder.JSONDecodeError: no: 1"),
+            ("ValueError", "two\nlines", "ValueError: two\nlines"),
+        ] {
+            assert_eq!(frames(&format!("{above}\n{last}\n"), &error(kind, message)), above);
+        }
+        // What says more, or something else, stays.
+        for last in ["ValueError: no\n  + KeyError: 1", "TypeError: no", "xValueError; ValueError: no"] {
+            let whole = format!("{above}\n{last}");
+            assert_eq!(frames(&whole, &error("ValueError", "no")), whole);
+        }
+        assert_eq!(frames("ValueError: no", &error("ValueError", "no")), "ValueError: no");
+    }
 }

@@ -11,7 +11,7 @@ use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start, table};
 use crate::catalog::Tool;
 use crate::config::{self, Files};
-use crate::gate::Scope;
+use crate::gate::{Scope, in_a_word};
 use crate::supervisor::Supervisor;
 
 /// What to show.
@@ -80,9 +80,9 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
 
 fn list(supervisor: &Supervisor, as_json: bool) -> ExitCode {
     let gate = supervisor.gate();
-    let row = |(server, tool, standing): (&ServerName, Tool, Effect)| {
+    let row = |(server, tool, standing): (&ServerName, Tool, Option<Effect>)| {
         json!({
-            "server": server.as_str(), "tool": tool.name.as_str(), "policy": standing.as_str(),
+            "server": server.as_str(), "tool": tool.name.as_str(), "policy": in_a_word(standing),
             "reads_only": tool.read_only, "summary": tool.summary,
         })
     };
@@ -101,8 +101,10 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
         gate.every_tool().into_iter().find(|(other, found, _)| **other == server && found.name == tool);
     match found {
         Some((_, found, standing)) => {
-            let mut full = found.full(server.as_str(), standing == Effect::Ask);
-            full["policy"] = standing.as_str().into();
+            let mut full = found.full(server.as_str(), standing == Some(Effect::Ask));
+            full["policy"] = in_a_word(standing).into();
+            // For a pin.
+            full["definition"] = format!("sha256:{}", found.fingerprint).into();
             println!("{}", for_stdout(&format!("{full:#}")));
             ExitCode::SUCCESS
         }

@@ -62,7 +62,8 @@ impl Gate {
         let policy = self.policy.now();
         call.links = links::resolved(policy.paths(&call), &from.usage.turn).await;
         let definition = call.definition.clone();
-        let by = |call, approved| Permitted { call, by: policy.clone(), definition, approved };
+        let by_links = !call.links.is_empty();
+        let by = |call, approved| Permitted { call, by: policy.clone(), definition, by_links, approved };
         match policy.decide(call) {
             Decision::Allow(permitted) => Ok((by(permitted, false), None)),
             Decision::Deny(denial) => Err(self.refused(subject, &denial)),
@@ -76,7 +77,8 @@ impl Gate {
         }
     }
 
-    /// While a person was asked or the server was busy, another policy may have come into force.
+    /// While a person was asked or the server was busy, another policy may have come into force, and a link may lead
+    /// elsewhere.
     pub(super) async fn still_permitted(
         &self,
         from: &Requester,
@@ -84,7 +86,7 @@ impl Gate {
         permitted: Permitted,
     ) -> Result<PermittedCall, Failure> {
         let policy = self.policy.now();
-        if Arc::ptr_eq(&policy, &permitted.by) {
+        if Arc::ptr_eq(&policy, &permitted.by) && !permitted.by_links {
             return Ok(permitted.call);
         }
         let mut again = Call::new(subject.server, subject.item.clone())
@@ -144,8 +146,8 @@ impl Gate {
 
     /// To a server that the execution may know of, or of which it is told that it was left out.
     pub(super) fn connection(&self, from: &Requester, server: &ServerName) -> Result<&Connection, Failure> {
-        let in_reach = from.scope.servers().contains(server);
-        let known = self.upstreams.get(server).filter(|_| in_reach || from.scope.left_out().is_some());
+        let in_scope = from.scope.servers().contains(server);
+        let known = self.upstreams.get(server).filter(|_| in_scope || from.scope.left_out().is_some());
         known.ok_or_else(|| {
             let names: Vec<&str> = from.scope.servers().iter().take(50).map(ServerName::as_str).collect();
             let told = if names.is_empty() {
@@ -164,6 +166,8 @@ pub(super) struct Permitted {
     pub(super) call: PermittedCall,
     by: Arc<Policy>,
     definition: Option<String>,
+    /// Whether it rests on where paths led.
+    by_links: bool,
     /// By a person.
     approved: bool,
 }

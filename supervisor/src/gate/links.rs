@@ -20,11 +20,13 @@ pub(super) async fn resolved(paths: Vec<String>, turn: &Turn) -> Links {
     if paths.is_empty() {
         return Links::new();
     }
-    let look = move || {
-        let led = |path: String| Some((path.clone(), without_links(Path::new(&path))?));
-        paths.into_iter().filter_map(led).collect()
-    };
-    on_another_thread(turn, PATIENCE, look).await.unwrap_or_default()
+    on_another_thread(turn, PATIENCE, move || followed(paths)).await.unwrap_or_default()
+}
+
+/// The same at once, however long a file system takes: where nobody but the person who asks waits for it.
+pub(crate) fn followed(paths: Vec<String>) -> Links {
+    let led = |path: String| Some((path.clone(), without_links(Path::new(&path))?));
+    paths.into_iter().filter_map(led).collect()
 }
 
 /// The deepest part that exists, without links, and the rest as it is written.

@@ -19,19 +19,19 @@ const FOUND_MAX: usize = 50;
 /// Answers to `ListTools` that are kept.
 const BRIEFS_MAX: usize = 256;
 
-/// What the policy says of a tool for people who look at it: the mildest of what its calls can get, but that a person is
-/// asked counts.
-pub(crate) fn standing(policy: &Policy, server: &ServerName, tool: &ToolName) -> Effect {
-    match (policy.permits(server, tool, None), policy.asks(server, tool, None)) {
-        (true, true) => Effect::Ask,
-        (true, false) => Effect::Allow,
-        (false, _) => Effect::Deny,
-    }
+/// What the policy says of a tool; `None` where that depends on a call's arguments. For people, never for code.
+pub(crate) fn standing(policy: &Policy, server: &ServerName, tool: &ToolName) -> Option<Effect> {
+    policy.certain(server, &tool.into(), None)
+}
+
+/// The same in a word.
+pub(crate) fn in_a_word(standing: Option<Effect>) -> &'static str {
+    standing.map_or("depends", Effect::as_str)
 }
 
 impl Gate {
     /// Every tool of every connected server, and what the policy says of it. For people, never for code.
-    pub(crate) fn every_tool(&self) -> Vec<(&ServerName, Tool, Effect)> {
+    pub(crate) fn every_tool(&self) -> Vec<(&ServerName, Tool, Option<Effect>)> {
         let policy = self.policy.now();
         let mut tools = Vec::new();
         for (server, connection) in self.upstreams.iter() {

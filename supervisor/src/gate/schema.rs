@@ -4,6 +4,7 @@
 //! be is bounded before it is compiled, patterns run on an engine whose time is linear, nothing is ever fetched, and each
 //! validation has a [`Budget`]. What needs more than a moment leaves the thread on which everything else runs.
 
+mod meter;
 mod metered;
 mod told;
 
@@ -19,14 +20,15 @@ use tokio::sync::{OnceCell, Semaphore};
 
 use super::arguments::invalid;
 use crate::catalog::Tool;
-use metered::{Budget, Exhausted, Meter, Metered, Seen};
+use meter::{Budget, Exhausted, Meter};
+use metered::{Metered, Seen};
 
 /// Bytes of a definition whose schema is compiled. Those of well-known servers have 12 KiB at most.
 const DEFINITION_BYTES_MAX: usize = 64 * 1024;
 /// References times nesting: how deep the compiler could come to stand. Well-known servers stay below 300.
 const STEPS_MAX: usize = 1_024;
 /// Bytes of one compiled pattern, and of what its engine remembers.
-const PATTERN_BYTES_MAX: usize = 256 * 1024;
+const PATTERN_BYTES_MAX: usize = 64 * 1024;
 const PATTERN_MEMORY_BYTES: usize = 1024 * 1024;
 /// How long compiling may take.
 const COMPILE_PATIENCE: Duration = Duration::from_secs(2);

@@ -8,6 +8,8 @@ use lockhouse_protocol::{Failure, FailureCode, ServerName};
 
 use super::failure;
 
+/// Names that an execution can be started with.
+const NAMES_MAX: usize = 1_000;
 /// Names that a message repeats, and how much of each.
 const NAMED_MAX: usize = 50;
 const NAME_CHARS_MAX: usize = 80;
@@ -33,6 +35,9 @@ impl Scope {
     /// # Errors
     /// What is wrong with the first that means nothing.
     pub(crate) fn named(known: &[ServerName], names: &[String]) -> Result<Self, String> {
+        if names.len() > NAMES_MAX {
+            return Err(format!("servers has {} names, and may have {NAMES_MAX}", names.len()));
+        }
         let (mut whole, mut tools) = (Vec::new(), BTreeMap::<ServerName, Vec<Pattern>>::new());
         for name in names {
             let (server, tool) = match name.split_once('.') {
@@ -145,6 +150,7 @@ mod tests {
             r#"there is no server "gti"; there are: git, files"#
         );
         assert!(scope(&["git."]).expect_err("empty").starts_with(r#""" names no tool of server git: "#));
+        assert!(scope(&["git"; 1_001]).expect_err("many").contains("may have 1000"));
         assert!(scope(&["git.*x"]).expect_err("a star").contains("only at the end"));
     }
 }

@@ -8,6 +8,8 @@ use lockhouse_protocol::ServerName;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::definition::ServerDefinition;
+use super::places::Places;
 use crate::catalog::{Catalogue, DEFINITIONS_BYTES_MAX};
 use crate::files;
 
@@ -49,6 +51,16 @@ pub(super) struct Remembered {
     pub(super) legacy: bool,
     /// Whether it is too old to stand for the server, unless there is nothing better.
     pub(super) expired: bool,
+}
+
+/// The tools of a server as they were last seen, without asking it.
+pub(crate) fn remembered(
+    name: &ServerName,
+    definition: &ServerDefinition,
+    places: &Places,
+) -> Option<Catalogue> {
+    let cache = Cache::new(name, places.tools(name, definition), places.tools_lifetime);
+    Some(cache.load()?.catalogue)
 }
 
 impl Cache {

@@ -27,7 +27,6 @@ async fn only_an_answer_that_was_offered_approves_and_the_failure_says_what_came
         ("no form", Says::Yes(json!("once")), "no answer to the question"),
         ("megabytes", Says::Yes(json!({"scope": "x".repeat(1 << 20)})), "no answer to the question"),
     ];
-    // Not written where the policy's directory cannot be: `always` is then not offered.
     let mut table = Table::new("what a person says");
     for (era, mode) in eras() {
         let all = approved.iter().map(|(_, says)| says).chain(refused.iter().map(|(_, says, _)| says));

@@ -1,21 +1,20 @@
 //! Arguments and code that want to look like words of ours.
 
 use lockhouse_tests::{Person, Says, Session, Table, ensure};
-use serde_json::Value;
 
 use crate::{lockhouse, session};
 
 /// Every line that Lockhouse itself says in a prompt, by how it begins.
 const OURS: [&str; 16] = [
     "Running code wants to ",
-    "The server says of what it does to things: ",
+    "What it does, by the server's own word: ",
     "With these arguments:",
     "WARNING: ",
     "Line ",
     "Lines of the code:",
     "The code is said to be at its line ",
     "The policy asks by",
-    "What the servers say that these do to things:",
+    "What they do, by the servers' own word:",
     "Hash: ",
     "Accept to approve, decline to refuse.",
     "Scopes:",
@@ -76,7 +75,7 @@ async fn nothing_in_arguments_or_code_looks_like_words_of_ours() {
             let told = message.contains("more characters of the arguments are not shown");
             table.row(format!("{name}: what is left out is told"), ensure(told, message));
         }
-        let declined = answer["error"]["code"] == Value::from("approval_declined");
+        let declined = answer["error"]["code"] == "approval_declined";
         table.row(format!("{name}: declined"), ensure(declined, answer));
     }
     table.finish();

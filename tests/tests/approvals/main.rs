@@ -7,6 +7,7 @@ mod client;
 mod hostile;
 mod local;
 mod nobody;
+mod revoked;
 mod socket;
 mod waiting;
 
@@ -53,14 +54,11 @@ fn records(lockhouse: &Lockhouse, event: &str) -> Vec<Value> {
     lockhouse.audit().into_iter().filter(|record| record["event"] == event).collect()
 }
 
-/// What of the records of approvals says what became of them.
+/// What the records of approvals say became of them, and through whom.
 fn outcomes(lockhouse: &Lockhouse) -> Vec<String> {
-    records(lockhouse, "approval")
-        .iter()
-        .map(|record| {
-            let outcome = record["outcome"].as_str().unwrap();
-            let through = record["through"].as_str().map(|through| format!(" through {through}"));
-            format!("{outcome}{}", through.unwrap_or_default())
-        })
-        .collect()
+    let told = |record: &Value| {
+        let outcome = record["outcome"].as_str().unwrap();
+        record["through"].as_str().map_or(outcome.to_owned(), |means| format!("{outcome} through {means}"))
+    };
+    records(lockhouse, "approval").iter().map(told).collect()
 }

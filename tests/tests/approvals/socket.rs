@@ -54,10 +54,11 @@ async fn what_is_no_message_ends_a_connection_and_nothing_else() {
         ),
     ] {
         let said = said(&path, lines).unwrap();
-        let holds = if expected.contains("watching") || expected.is_empty() {
-            said == expected
-        } else {
-            said.contains(expected)
+        // What is too long may end a connection before it is told anything.
+        let holds = match expected {
+            "" => said.is_empty(),
+            "{\"watching\":1}\n" => said.is_empty() || said == expected,
+            words => said.contains(words),
         };
         table.row(name, ensure(holds && said.lines().count() <= 1, said));
     }

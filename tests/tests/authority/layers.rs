@@ -58,6 +58,10 @@ fn a_required_policy_takes_away_and_gives_nothing() {
     }
     let lockhouse = required("version = 1\n[servers.fixture]\nallow = [\"add\"]\n", None);
     let explained = held(&lockhouse, &["policy", "explain", "fixture.text"], "");
+    let checked = held(&lockhouse, &["policy", "check"], "");
+    let named = checked.status == Some(0) && checked.stdout.contains("narrowed by");
+    let named = named && checked.stdout.contains("required-policy.toml");
+    table.row("policy check", ensure(named, checked));
     table.row("policy explain", ensure(explained.stdout.contains("required-policy.toml:3"), explained));
     table.finish();
 }

@@ -70,8 +70,9 @@ impl Screen {
                 }
             }
             Some(FromSupervisor::Gone(id)) => {
-                let at = self.open.iter().position(is(id));
-                at.map(|at| self.leave(at));
+                if let Some(at) = self.open.iter().position(is(id)) {
+                    self.leave(at);
+                }
             }
             Some(FromSupervisor::Refused { reason, .. }) => {
                 eprintln!("lockhouse: the answer was not taken: {}", harmless(&reason));

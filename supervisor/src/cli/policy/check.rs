@@ -69,8 +69,11 @@ impl Checked {
     fn of(files: &Files, path: PathBuf) -> Self {
         let (policy, settings) = (config::load_policy(files), Settings::load(files));
         let (mut not_in_policy, mut not_configured, mut servers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut checked = vec![path];
         if let Ok(policy) = &policy {
             servers = policy.servers().cloned().collect();
+            // The policies that are required above it.
+            checked.extend(policy.files().skip(1).map(PathBuf::from));
         }
         if let (Ok(_), Ok(settings)) = (&policy, &settings) {
             let configured = &settings.servers;
@@ -78,7 +81,7 @@ impl Checked {
             not_configured = servers.iter().filter(|name| !configured.contains_key(name)).cloned().collect();
         }
         let faults = policy.err().into_iter().chain(settings.err()).collect();
-        Self { files: vec![path], faults, servers, not_in_policy, not_configured }
+        Self { files: checked, faults, servers, not_in_policy, not_configured }
     }
 
     fn tell(&self, format: Format) {
@@ -88,13 +91,17 @@ impl Checked {
         if !self.faults.is_empty() {
             return;
         }
-        let names: Vec<String> = self.files.iter().map(|path| shown(path)).collect();
         let count = self.servers.len();
+        let (own, above) =
+            self.files.split_first().map_or((None, &[][..]), |(own, above)| (Some(own), above));
         println!(
             "{} is valid and speaks of {count} server{}",
-            names.join(", "),
+            own.map(|path| shown(path)).unwrap_or_default(),
             if count == 1 { "" } else { "s" }
         );
+        for path in above {
+            println!("what it permits is narrowed by {}, which is valid as well", shown(path));
+        }
         for server in &self.not_in_policy {
             println!("server {server} is configured but not in the policy: every call to it is denied");
         }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use lockhouse_policies::{Effect, Policy, explain};
+use lockhouse_policies::{Call, Effect, Policy, explain};
 use serde_json::{Value, json};
 
 use super::past::{self, Past};
+use super::surroundings::Surroundings;
 use crate::cli::terminal::for_stdout;
 use crate::cli::{UNAVAILABLE, complain, complain_config, table};
 use crate::config::{self, Files};
@@ -66,7 +67,8 @@ pub(super) fn dry_run(files: &Files, arguments: &Arguments) -> Result<ExitCode, 
     let files = Files { policy: Some(arguments.new.clone()), ..files.clone() };
     let policy = config::load_policy(&files).map_err(|error| complain_config(&error))?;
     let audit = config::load_audit_settings(&files).map_err(|error| complain_config(&error))?;
-    let (mut groups, mut judge) = (BTreeMap::new(), Judge { policy, known: HashMap::new() });
+    let (mut groups, mut judge) =
+        (BTreeMap::new(), Judge { policy, surroundings: Surroundings::of(&files), known: HashMap::new() });
     let read =
         past::each(&audit, arguments.since, |past| *groups.entry(judge.group(&past)).or_insert(0) += 1);
     let calls = read.map_err(|error| complain(&error, UNAVAILABLE))?;
@@ -103,6 +105,7 @@ pub(super) fn dry_run(files: &Files, arguments: &Arguments) -> Result<ExitCode, 
 /// What is decided, once for all calls of which that is known without their arguments.
 struct Judge {
     policy: Policy,
+    surroundings: Surroundings,
     known: HashMap<(String, String, &'static str, Option<String>), Option<Now>>,
 }
 
@@ -111,22 +114,23 @@ impl Judge {
         let client = past.client.as_ref().map(|client| client.as_str().to_owned());
         let (server, name, kind) = (past.server.to_string(), past.item.as_str().to_owned(), past.item.kind());
         let key = (server.clone(), name.clone(), kind, client.clone());
-        let policy = &self.policy;
-        let known = self.known.entry(key).or_insert_with(|| {
+        let Self { policy, surroundings, known } = self;
+        let mut decided = || decided(policy, &surroundings.complete(policy, past.call()));
+        let known = known.entry(key).or_insert_with(|| {
             let certain = policy.certain(&past.server, &past.item, past.client.as_ref());
-            certain.map(|_| decided(policy, past))
+            certain.map(|_| decided())
         });
         let now = match (known, &past.arguments) {
             (Some(now), _) => now.clone(),
-            (None, Some(_)) => decided(policy, past),
+            (None, Some(_)) => decided(),
             (None, None) => Now::Depends,
         };
         Group { server, kind, name, client: client.unwrap_or_default(), before: past.decided, now }
     }
 }
 
-fn decided(policy: &Policy, past: &Past) -> Now {
-    let explanation = explain(policy, &past.call());
+fn decided(policy: &Policy, call: &Call) -> Now {
+    let explanation = explain(policy, call);
     let rule = explanation.deciding.place.map(|place| place.to_string()).unwrap_or_default();
     Now::Decided { effect: explanation.effect, rule }
 }
@@ -156,10 +160,13 @@ impl std::fmt::Display for Told {
         if *calls == 0 {
             return write!(f, "the audit log has no calls in this time");
         }
-        write!(f, "of {calls} calls, {changed} would be decided differently, {unchanged} as they were")?;
+        write!(f, "of {calls} calls, {changed} would be decided differently and {unchanged} as they were")?;
         if *depends > 0 {
-            let keep = "with `[audit] values = true` the log keeps what later calls are decided by";
-            write!(f, ", and of {depends} it depends on arguments that the log does not have ({keep})")?;
+            write!(f, "; {depends} depend on arguments that the log does not have")?;
+            write!(
+                f,
+                "\nhint: with `values = true` under [audit] the log keeps the arguments of later calls"
+            )?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use lockhouse_policies::{Call, ClientName, Considered, Explanation, Item};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName};
 use serde_json::{Map, Value, json};
 
+use super::surroundings::Surroundings;
 use crate::cli::terminal::for_stdout;
 use crate::cli::tools::parse_name;
 use crate::cli::{USAGE, complain, complain_config};
@@ -38,6 +39,7 @@ pub(in crate::cli) struct Arguments {
 pub(super) fn explain(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let call = call(arguments)?;
     let policy = config::load_policy(files).map_err(|error| complain_config(&error))?;
+    let call = Surroundings::of(files).complete(&policy, call);
     let explanation = lockhouse_policies::explain(&policy, &call);
     if arguments.json {
         println!("{}", for_stdout(&format!("{:#}", to_json(&explanation))));

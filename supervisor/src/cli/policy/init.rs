@@ -61,7 +61,7 @@ pub(super) async fn init(files: &Files, force: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn offers(tools: Vec<(&ServerName, Tool, Effect)>) -> Vec<ServerOffer> {
+fn offers(tools: Vec<(&ServerName, Tool, Option<Effect>)>) -> Vec<ServerOffer> {
     let mut offers: Vec<ServerOffer> = Vec::new();
     for (server, tool, _) in tools {
         let offer = ToolOffer { name: tool.name, read_only: tool.read_only, summary: tool.summary };

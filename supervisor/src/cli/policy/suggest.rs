@@ -57,6 +57,6 @@ pub(super) fn suggest(files: &Files, arguments: &Arguments) -> Result<ExitCode, 
         eprintln!("lockhouse: cannot write {}: {error}", path.display());
         return Err(ExitCode::from(UNAVAILABLE));
     }
-    println!("wrote {}; look at what it changes with `lockhouse policy diff`", path.display());
+    println!("wrote {0}; `lockhouse policy dry-run {0}` shows what it would change", path.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -45,6 +45,7 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
         whole["definition"] = defined.into();
         whole["permitted_tools"] = offered.as_ref().map(|offered| offered.permitted.clone()).into();
         whole["asked_tools"] = offered.as_ref().map(|offered| offered.asked.clone()).into();
+        whole["depending_tools"] = offered.as_ref().map(|offered| offered.depends.clone()).into();
         whole["denied_tools"] = offered.map(|offered| offered.denied).into();
         println!("{}", for_stdout(&format!("{whole:#}")));
         return Ok(ExitCode::SUCCESS);
@@ -59,10 +60,13 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
     for (key, value) in report.lines() {
         line(key, &value);
     }
-    if let Some(Offered { permitted, asked, denied }) = offered {
+    if let Some(Offered { permitted, asked, depends, denied }) = offered {
         line("permitted", &told(&permitted));
         if !asked.is_empty() {
             line("a person is asked", &told(&asked));
+        }
+        if !depends.is_empty() {
+            line("by their arguments", &told(&depends));
         }
         line("denied", &told(&denied));
     }
@@ -74,17 +78,20 @@ struct Offered {
     permitted: Vec<String>,
     /// A person is asked before each call.
     asked: Vec<String>,
+    /// Their arguments decide.
+    depends: Vec<String>,
     denied: Vec<String>,
 }
 
 fn offered(policy: &Policy, name: &ServerName, connection: &Connection) -> Option<Offered> {
     let known = connection.known()?;
-    let names = |wanted: Effect| {
+    let names = |wanted: Option<Effect>| {
         let tools = known.tools.iter().map(|tool| &tool.name);
         tools.filter(|tool| standing(policy, name, tool) == wanted).map(ToString::to_string).collect()
     };
-    let [permitted, asked, denied] = [Effect::Allow, Effect::Ask, Effect::Deny].map(names);
-    Some(Offered { permitted, asked, denied })
+    let [permitted, asked, denied] = [Effect::Allow, Effect::Ask, Effect::Deny].map(Some).map(&names);
+    let depends = names(None);
+    Some(Offered { permitted, asked, depends, denied })
 }
 
 /// Names that a line has room for; `tools list` shows all.

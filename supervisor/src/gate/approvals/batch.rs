@@ -87,7 +87,9 @@ impl Batches {
             gather(&mut asked, &mut waiting).await;
             self.let_go(&mut waiting);
             let together = waiting.len().min(CALLS_MAX);
-            let batch: Vec<Waiting> = waiting.drain(..together).collect();
+            let mut batch: Vec<Waiting> = waiting.drain(..together).collect();
+            // In the order in which the code made them.
+            batch.sort_by_key(|waiting| waiting.candidate.call);
             if !batch.is_empty() {
                 self.ask(batch).await;
             }

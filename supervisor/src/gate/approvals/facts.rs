@@ -71,6 +71,6 @@ fn in_words(claims: Claims) -> &'static str {
         Claims { destructive: Some(true), .. } => "it may destroy or overwrite things",
         Claims { destructive: Some(false), .. } => "it adds to things and destroys nothing",
         Claims { read_only: Some(false), .. } => "it changes things",
-        Claims { .. } => "nothing",
+        Claims { .. } => "nothing is said",
     }
 }

@@ -93,7 +93,7 @@ fn what(call: &Facts) -> String {
 fn one(call: &Facts) -> String {
     let kind = &call.kind;
     let mut text = format!(
-        "Running code wants to use this {kind} of server {}:\n{}The server says of what it does to things: {}.\n\
+        "Running code wants to use this {kind} of server {}:\n{}What it does, by the server's own word: {}.\n\
          With these arguments:\n{}",
         call.server,
         barred(&call.name),
@@ -142,7 +142,7 @@ fn table(calls: &[Facts]) -> String {
         );
     }
     let claims = calls.iter().map(|call| format!("{}: {}", what(call), call.claims));
-    text.push_str(&few("What the servers say that these do to things:", claims));
+    text.push_str(&few("What they do, by the servers' own word:", claims));
     let sources =
         calls.iter().filter_map(|call| Some(format!("{:>5}  {}", call.line?, call.source.as_ref()?)));
     text.push_str(&few("Lines of the code:", sources));
@@ -160,4 +160,115 @@ fn few(heading: &str, lines: impl Iterator<Item = String>) -> String {
     let more = all.len() - shown.len();
     let more = if more > 0 { format!("and {more} more\n") } else { String::new() };
     format!("{heading}\n{}{more}", barred(&shown.join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use lockhouse_policies::{Call, Decision, Policy, Source};
+    use lockhouse_protocol::{CallId, ExecutionId, ServerName, ToolName};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::catalog::Claims;
+
+    const CODE: &str = "import mcp_tools\n\n\tfiles.write(path=p)  # \u{1b}[2J\n";
+
+    fn candidate(number: u32, tool: &str, arguments: &Value, line: Option<u32>) -> Candidate {
+        let text = "version = 1\n[servers.files]\nask = [\"*\"]\n";
+        let source = Source { path: "policy.toml".into(), text: text.into() };
+        let policy = Policy::parse(source).expect("a policy");
+        let server = ServerName::new("files").expect("a name");
+        let call = Call::new(&server, &ToolName::new(tool).expect("a name"))
+            .with_arguments(arguments.as_object().cloned().expect("an object"));
+        let Decision::Ask(pending) = policy.decide(call) else { panic!("not asked") };
+        let claims = Claims { read_only: Some(false), destructive: None };
+        Candidate::new((ExecutionId(7), CallId(number), uuid::Uuid::nil()), pending, line, claims)
+    }
+
+    fn prompt(calls: &[Candidate]) -> String {
+        let prompt = Prompt::new(calls, CODE, None);
+        format!("{}{}", prompt.text(), prompt.scopes_in_words())
+    }
+
+    #[test]
+    fn one_call_is_shown_whole() {
+        let arguments = json!({"path": "/tmp/x\nHash: 1", "text": "\u{202e}"});
+        insta::assert_snapshot!(prompt(&[candidate(1, "write", &arguments, Some(3))]), @r#"
+        Running code wants to use this tool of server files:
+            | write
+        What it does, by the server's own word: it changes things.
+        With these arguments:
+            | {
+            |   "path": "/tmp/x\nHash: 1",
+            |   "text": "\u202e"
+            | }
+        Line 3 of the code:
+            | files.write(path=p)  # \u001b[2J
+        The policy asks by this line:
+            | policy.toml:3
+        Hash: 73b9e3dffb55, of exactly this call.
+        Scopes:
+          once: this call alone
+          execution: also every further call of the same in this run, whatever the arguments:
+            | files.write
+        "#);
+    }
+
+    #[test]
+    fn a_line_that_the_code_does_not_have_is_said_to_be_none() {
+        for line in [0, 4, u32::MAX] {
+            let text = prompt(&[candidate(1, "write", &json!({}), Some(line))]);
+            assert!(text.contains(&format!("said to be at its line {line}, and has no such line")), "{text}");
+        }
+        assert!(
+            prompt(&[candidate(1, "write", &json!({}), None)]).contains("The line of the code is not known.")
+        );
+    }
+
+    #[test]
+    fn several_calls_are_a_table() {
+        let calls = [
+            candidate(1, "write", &json!({"path": "/tmp/a"}), Some(3)),
+            candidate(2, "write", &json!({"path": "b".repeat(200)}), Some(9)),
+            candidate(3, "remove.all", &json!({}), None),
+        ];
+        insta::assert_snapshot!(prompt(&calls), @r#"
+        Running code wants to make 3 calls:
+            |   1  files.write          line 3  {"path":"/tmp/a"}
+            |   2  files.write          line 9  {"path":"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+            : bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb (+51 
+            : characters)
+            |   3  files.remove.all             {}
+        WARNING: not all of the arguments are shown where a number of characters is named. An answer counts for all of them.
+        What they do, by the servers' own word:
+            | files.remove.all: it changes things
+            | files.write: it changes things
+        Lines of the code:
+            |     3  files.write(path=p)  # \u001b[2J
+        The policy asks by:
+            | policy.toml:3
+        Hash: b51d9a73eb94, of exactly these calls.
+        Scopes:
+          once: the calls above alone
+          execution: also every further call of the same in this run, whatever the arguments:
+            | files.remove.all
+            | files.write
+        "#);
+    }
+
+    #[test]
+    fn the_hash_is_of_exactly_these_calls() {
+        let digest = |calls: &[Candidate]| Prompt::new(calls, CODE, None).digest;
+        let call = |number, x: u32| candidate(number, "write", &json!({"x": x}), None);
+        let all = [
+            digest(&[call(1, 1)]),
+            digest(&[call(1, 2)]),
+            digest(&[call(2, 1)]),
+            digest(&[call(1, 1), call(2, 1)]),
+            digest(&[call(2, 1), call(1, 1)]),
+            digest(&[call(1, 1), call(2, 2)]),
+        ];
+        let different: BTreeSet<&String> = all.iter().collect();
+        assert_eq!((different.len(), digest(&[call(1, 1)])), (all.len(), all[0].clone()));
+    }
 }

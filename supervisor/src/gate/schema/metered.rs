@@ -1,77 +1,15 @@
-//! Arguments as the validator sees them: every look is counted, and the look that is one too many ends the validation.
-//!
-//! A schema comes from an upstream server and arguments come from a program. Between them they can make a validator work
-//! for as long as they like, and as deep as they like; the validator itself knows no bound.
+//! Arguments as the validator sees them: JSON that a [`Meter`] stands beside.
 
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::time::{Duration, Instant};
 
 use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson};
 use serde_json::{Map, Number, Value};
 
-/// Looks between two looks at the clock.
-const LOOKS_PER_GLANCE: u32 = 32;
-/// How deep the validator may go, in bytes of stack. A thread has at least two million.
-const STACK_BYTES_MAX: usize = 1024 * 1024;
+use super::meter::Meter;
 
 /// Of a text, in an error.
 const KEPT_CHARS: usize = 200;
-
-/// What one validation may cost.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
-    pub(super) looks: u32,
-    pub(super) time: Duration,
-}
-
-/// A validation was ended because it cost too much.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Exhausted;
-
-/// Counts one validation.
-#[derive(Debug)]
-pub(super) struct Meter {
-    left: Cell<u32>,
-    until: Instant,
-    stack: usize,
-}
-
-impl Meter {
-    /// Runs `work` until it is done, or has cost more than the budget.
-    pub(super) fn within<T>(budget: Budget, work: impl FnOnce(&Self) -> T) -> Result<T, Exhausted> {
-        let meter = Self {
-            left: Cell::new(budget.looks),
-            until: Instant::now() + budget.time,
-            stack: stack_address(),
-        };
-        // Nothing is used afterwards that was in the making when it ended.
-        match catch_unwind(AssertUnwindSafe(|| work(&meter))) {
-            Ok(done) => Ok(done),
-            Err(_) => Err(Exhausted),
-        }
-    }
-
-    fn look(&self) {
-        let left = self.left.get();
-        let deep = self.stack.abs_diff(stack_address()) > STACK_BYTES_MAX;
-        let late = left.is_multiple_of(LOOKS_PER_GLANCE) && Instant::now() > self.until;
-        if left == 0 || deep || late {
-            // The one way out of a library that asks nobody whether to go on. The panic hook is not told.
-            resume_unwind(Box::new(Exhausted));
-        }
-        self.left.set(left - 1);
-    }
-}
-
-/// Near the end of the stack that is in use.
-#[inline(never)]
-fn stack_address() -> usize {
-    let here = 0_u8;
-    std::ptr::from_ref(std::hint::black_box(&here)) as usize
-}
 
 /// JSON whose reading is counted.
 pub(super) struct Metered;
@@ -243,23 +181,5 @@ impl<'a> Iterator for Elements<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let meter = self.meter;
         self.elements.next().map(|value| Seen { value, meter })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn work_that_costs_more_than_its_budget_ends() {
-        let value = Value::Null;
-        let look = |times: u32| {
-            let budget = Budget { looks: 100, time: Duration::from_secs(60) };
-            Meter::within(budget, |meter| (0..times).filter(|_| Seen::new(&value, meter).is_null()).count())
-        };
-        assert_eq!((look(100), look(101)), (Ok(100), Err(Exhausted)));
-        let none = Budget { looks: 1_000, time: Duration::ZERO };
-        let late = Meter::within(none, |meter| (0..1_000).all(|_| Seen::new(&value, meter).is_null()));
-        assert_eq!(late, Err(Exhausted));
     }
 }

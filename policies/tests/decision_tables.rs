@@ -1,0 +1,155 @@
+//! The tables in `decisions/`, and the one in docs/policy.md: each document has a policy, or two of which the first is under the second, and what they
+//! decide about calls.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lockhouse_policies::{Call, ClientName, Decision, Item, Listing, Policy, Source, explain};
+use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
+use serde_json::{Map, Value};
+
+/// Fewer would mean that some were not found.
+const ROWS_MIN: usize = 250;
+
+struct Document {
+    policy: Policy,
+    /// What begins so leads there; `?`: nobody knows where.
+    links: BTreeMap<String, String>,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    line: usize,
+    call: Call,
+    decision: String,
+    place: String,
+}
+
+#[test]
+fn every_row_is_decided_as_it_says() {
+    let (mut rows, mut wrong) = (0, Vec::new());
+    let tables = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/decisions")).unwrap();
+    let mut documents: Vec<_> = tables.map(|entry| entry.unwrap().path()).collect();
+    documents.push(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/policy.md").into());
+    for path in documents {
+        let Document { policy, links, rows: table } = read(&path);
+        rows += table.len();
+        for row in table {
+            let at = format!("{}:{}", path.file_name().unwrap().display(), row.line);
+            wrong.extend(judge(&policy, &links, row).err().map(|why| format!("{at}: {why}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(rows >= ROWS_MIN, "{rows}");
+}
+
+fn judge(policy: &Policy, links: &BTreeMap<String, String>, row: Row) -> Result<(), String> {
+    let mut call = row.call;
+    call.links =
+        policy.paths(&call).into_iter().filter_map(|path| Some((path.clone(), end(links, &path)?))).collect();
+    let permits = policy.permits_item(&call.server, &call.item, call.client.as_ref());
+    let explained = explain(policy, &call);
+    let text = explained.to_string();
+    let (decision, place) = match policy.decide(call) {
+        Decision::Allow(permitted) => ("allow", permitted.rule().to_string()),
+        Decision::Ask(pending) => ("ask", pending.rule().to_string()),
+        Decision::Deny(denial) => ("deny", denial.place.map(|place| place.to_string()).unwrap_or_default()),
+    };
+    let expected = (row.decision.as_str(), row.place.as_str());
+    if (decision, place.as_str()) != expected {
+        return Err(format!("{decision} {place}, and should be {expected:?}\n{text}"));
+    }
+    let explained_place = explained.deciding.place.map(|place| place.to_string()).unwrap_or_default();
+    if (explained.effect.as_str(), explained_place) != (decision, place) {
+        return Err(format!("it is explained otherwise: {text}"));
+    }
+    if decision != "deny" && !permits {
+        return Err("it is not listed".to_owned());
+    }
+    Ok(())
+}
+
+/// Where a path leads to.
+fn end(links: &BTreeMap<String, String>, path: &str) -> Option<String> {
+    let plain = path.replace("//", "/").replace("/./", "/");
+    let link = links.iter().rev().find(|(from, _)| plain == **from || plain.starts_with(&format!("{from}/")));
+    match link {
+        Some((_, to)) if to == "?" => None,
+        Some((from, to)) => Some(plain.replacen(from, to, 1)),
+        None => Some(plain),
+    }
+}
+
+fn read(path: &Path) -> Document {
+    let text = std::fs::read_to_string(path).unwrap();
+    let (mut policy, mut links, mut rows) = (None::<Policy>, BTreeMap::new(), Vec::new());
+    let mut lines = text.lines().enumerate();
+    let mut in_table = false;
+    while let Some((number, line)) = lines.next() {
+        if let Some(kind) = line.strip_prefix("```").filter(|kind| !kind.is_empty()) {
+            let block: Vec<&str> =
+                lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
+            match kind.split_once(' ') {
+                Some(("toml", file)) => {
+                    let source = Source { path: file.to_owned(), text: block.join("\n") };
+                    let layer = Policy::parse(source).unwrap_or_else(|errors| panic!("{errors}"));
+                    policy = Some(match policy {
+                        Some(policy) => policy.under(layer),
+                        None => layer,
+                    });
+                }
+                _ => links.extend(block.iter().filter_map(|line| {
+                    line.split_once(" -> ").map(|(from, to)| (from.to_owned(), to.to_owned()))
+                })),
+            }
+        } else if !line.starts_with('|') {
+            in_table = false;
+        } else if in_table && line.starts_with("| ") {
+            rows.push(row(number + 1, line));
+        } else if line.starts_with("| call ") {
+            in_table = true;
+        }
+    }
+    Document { policy: policy.unwrap(), links, rows }
+}
+
+fn row(line: usize, text: &str) -> Row {
+    let cells: Vec<&str> = text.trim_matches('|').split(" |").map(str::trim).collect();
+    let [call, arguments, client, decision, place, ..] = cells[..] else { panic!("{line}: {cells:?}") };
+    let (call, definition) = match call.split_once(" @") {
+        Some((call, definition)) => (call, Some(definition.repeat(64 / definition.len()))),
+        None => (call, None),
+    };
+    let (server, item) = item(call);
+    let arguments: Map<String, Value> = match arguments.trim_matches('`') {
+        "" => Map::new(),
+        json => serde_json::from_str(json).unwrap_or_else(|error| panic!("{line}: {error}")),
+    };
+    let client = Some(client).filter(|client| !client.is_empty()).map(ClientName::of);
+    let mut call = Call::new(&server, item).with_arguments(arguments).by(client);
+    call.definition = definition;
+    Row { line, call, decision: decision.to_owned(), place: place.to_owned() }
+}
+
+/// `SERVER/TOOL`, `SERVER resource URI`, `SERVER prompt NAME`, or `SERVER list KIND`.
+fn item(text: &str) -> (ServerName, Item) {
+    let (server, item) = match text.split_once(' ') {
+        None => {
+            let (server, tool) = text.split_once('/').unwrap();
+            (server, Item::Tool(ToolName::new(tool).unwrap()))
+        }
+        Some((server, rest)) => {
+            let (kind, name) = rest.split_once(' ').unwrap();
+            let item = match (kind, name) {
+                ("resource", uri) => Item::Resource(ResourceUri::new(uri).unwrap()),
+                ("prompt", name) => Item::Prompt(PromptName::new(name).unwrap()),
+                ("list", "resources") => Item::List(Listing::Resources),
+                ("list", "prompts") => Item::List(Listing::Prompts),
+                other => panic!("{other:?}"),
+            };
+            (server, item)
+        }
+    };
+    (ServerName::new(server).unwrap(), item)
+}

@@ -1,0 +1,195 @@
+//! What people read about policies: explanations, differences, suggestions.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use lockhouse_policies::{
+    Call, ClientName, Decision, Item, Listing, Policy, Source, Use, diff, explain, suggest,
+};
+use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
+use serde_json::{Value, json};
+
+fn policy(path: &str, text: &str) -> Policy {
+    let source = Source { path: path.to_owned(), text: text.to_owned() };
+    Policy::parse(source).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn server(name: &str) -> ServerName {
+    ServerName::new(name).unwrap()
+}
+
+fn call(name: &str, arguments: &Value) -> Call {
+    let (of, tool) = name.split_once('/').unwrap();
+    let tool = ToolName::new(tool).unwrap();
+    Call::new(&server(of), &tool).with_arguments(arguments.as_object().cloned().unwrap())
+}
+
+const OWN: &str = r#"version = 1
+[servers.github]
+allow = ["list_*", "create_issue"]
+ask = ["list_private*"]
+deny = ["delete_*"]
+
+[[servers.github.rules]]
+tool = "create_issue"
+when = { owner = "acme", repo = ["app", "web"] }
+effect = "allow"
+
+[[servers.github.rules]]
+tool = "create_*"
+when = { owner = { pattern = "*-private" } }
+effect = "deny"
+
+[servers.github.pins]
+pinned = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+[servers.files]
+[[servers.files.rules]]
+tool = "read"
+when = { path = { under = "/srv" }, lines = { max = 10, optional = true } }
+effect = "ask"
+"#;
+
+const COMPANY: &str = r#"version = 1
+[servers.github]
+allow = ["*"]
+ask = ["create_issue"]
+[clients."cur*".servers.github]
+allow = ["list_*"]
+"#;
+
+#[test]
+fn an_explanation_names_what_decides_and_what_else_was_considered() {
+    let (own, company) = (policy("policy.toml", OWN), policy("company.toml", COMPANY));
+    let both = own.clone().under(company);
+    let acme = json!({"owner": "acme", "repo": "app"});
+    let mut text = String::new();
+    for (policy, call) in [
+        (&own, call("github/create_issue", &acme)),
+        (&own, call("github/create_issue", &json!({"owner": "secret value"}))),
+        (&own, call("github/create_issue", &json!({"owner": 5}))),
+        (&own, call("github/create_pull", &json!({"owner": "x"}))),
+        (&own, call("github/list_private_x", &json!({}))),
+        (&own, call("github/pinned", &json!({}))),
+        (&own, call("github/pinned", &json!({})).defined("b".repeat(64))),
+        (&own, call("github/pinned", &json!({})).defined("a".repeat(64))),
+        (&own, call("files/read", &json!({"path": "/etc/passwd", "lines": 11}))),
+        (&own, call("files/read", &json!({"path": "../x"}))),
+        (&both, call("github/create_issue", &acme)),
+        (&both, call("github/create_issue", &acme).by(Some(ClientName::of("cursor")))),
+        (&both, call("files/read", &json!({"path": "/srv/a"}))),
+    ] {
+        text += &format!("{}=====\n", explain(policy, &call));
+    }
+    assert!(!text.contains("secret value"));
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_denial_names_the_rule_that_would_have_permitted_it() {
+    let decision =
+        policy("policy.toml", OWN).decide(call("files/read", &json!({"path": "/srv/x", "lines": 11})));
+    let Decision::Deny(denial) = decision else { panic!("{decision:?}") };
+    assert_eq!(
+        format!("{denial}\n{}", denial.hint),
+        "the policy does not allow files/read: [servers.files] has no allow list (policy.toml:20)\n\
+         the rule for \"read\" when `path` is under \"/srv\" and `lines` is at most 10 or not there (policy.toml:22) \
+         leaves it to a person, but is not met: `lines` is at most 10 or not there"
+    );
+}
+
+#[test]
+fn a_difference_is_one_of_meaning() {
+    let old = r#"version = 1
+[servers.github]
+allow = ["list_*", "create_issue", "merge"]
+deny = ["delete_*"]
+rate = "60/min"
+[[servers.github.rules]]
+tool = "create_issue"
+when = { owner = "acme", repo = "app" }
+effect = "ask"
+[servers.gone]
+resources = ["file:///docs/*"]
+"#;
+    let new = r#"version = 1
+# The same, in another order.
+[servers.github]
+rate = { calls = 60, per = "1 min", burst = 5 }
+deny = ["delete_*", "merge"]
+allow = ["create_issue", "list_*"]
+on_change = "block"
+calls_per_execution = 10
+[servers.github.limits."list_*"]
+timeout_seconds = 5
+[[servers.github.rules]]
+tool = "create_issue"
+when = { owner = "acme", repo = "app" }
+effect = "allow"
+[[servers.github.rules]]
+tool = "create_issue"
+when = { owner = "other" }
+effect = "deny"
+[servers.github.pins]
+merge = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+[clients.cursor.servers.github]
+allow = ["list_*"]
+[limits]
+rate = "1000/h"
+"#;
+    let (old, new) = (policy("old.toml", old), policy("new.toml", new));
+    assert_eq!(diff(&old, &old), []);
+    let lines: Vec<_> = diff(&old, &new).iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+    let back = diff(&new, &old);
+    assert_eq!(back.len(), lines.len());
+    assert!(
+        back.iter().zip(diff(&old, &new)).all(|(back, there)| back.old == there.new && back.new == there.old)
+    );
+}
+
+fn counted(uses: &[Use]) -> BTreeMap<Use, u64> {
+    uses.iter().zip(1..).map(|(one, times)| (one.clone(), times)).collect()
+}
+
+#[test]
+fn a_suggestion_permits_what_was_used_and_nothing_else() {
+    let tool = |name: &str| Item::Tool(ToolName::new(name).unwrap());
+    let used = |of: &str, item: Item, client: Option<&str>| Use {
+        server: server(of),
+        item,
+        client: client.map(ClientName::of),
+    };
+    let uses = [
+        used("github", tool("list_issues"), Some("cursor")),
+        used("github", tool("list_issues"), Some("claude\nversion = 2")),
+        used("github", tool("create_issue"), None),
+        used("docs", Item::Resource(ResourceUri::new("file:///a \"b\" \\c").unwrap()), None),
+        used("docs", Item::Resource(ResourceUri::new("file:///*").unwrap()), None),
+        used("docs", Item::Prompt(PromptName::new("Räum auf").unwrap()), Some("cursor")),
+        used("listed", Item::List(Listing::Resources), None),
+    ];
+    let text = suggest(&counted(&uses));
+    insta::assert_snapshot!(text);
+    let suggested = policy("suggested.toml", &text);
+    for Use { server, item, client } in &uses {
+        let permits = suggested.permits_item(server, item, client.as_ref());
+        assert_eq!(permits, !item.as_str().contains('*'), "{item}");
+    }
+    for (of, name) in [("github", "list_issue"), ("github", "list_issues2"), ("docs", "x"), ("other", "x")] {
+        assert!(!suggested.permits_item(&server(of), &tool(name), None), "{of}/{name}");
+    }
+    policy("nothing.toml", &suggest(&BTreeMap::new()));
+}
+
+#[test]
+fn a_suggestion_stays_within_the_bounds_of_a_policy() {
+    let one = |n: u32| Use {
+        server: server("s"),
+        item: Item::Resource(ResourceUri::new(format!("x:{n:0>200}")).unwrap()),
+        client: None,
+    };
+    let text = suggest(&counted(&(0..12_000).map(one).collect::<Vec<_>>()));
+    assert!(text.contains("more that were used have no place"));
+    policy("suggested.toml", &text);
+}

@@ -1,0 +1,76 @@
+//! A policy that changes while a person is asked: what it takes away, no answer gives back.
+
+use lockhouse_tests::{Approver, Person, Session, Table, ensure, equal};
+use serde_json::json;
+
+use crate::{ONE, lockhouse, records, session};
+
+#[tokio::test]
+async fn an_approval_counts_for_nothing_once_its_call_is_revoked() {
+    let lockhouse = lockhouse("[approvals]\nthrough = \"local\"\n");
+    let session = session(&lockhouse, &Person::default(), Session::latest()).await;
+    let mut table =
+        Table::new("policies that come into force while a person is asked, and what their yes is worth");
+    let rows = [
+        ("denied", "allow = [\"count\"]\ndeny = [\"add\"]\n", false),
+        ("no longer listed", "allow = [\"count\"]\n", false),
+        ("still a person's", "allow = [\"count\"]\nask = [\"add\", \"text\"]\n", true),
+        ("allowed", "allow = [\"count\", \"add\"]\n", true),
+    ];
+    let before = std::fs::read_to_string(lockhouse.path("config/lockhouse/policy.toml")).unwrap();
+    for (name, lists, made) in rows {
+        lockhouse.file("config/lockhouse/policy.toml", &before);
+        session.reload().await;
+        let made_before = records(&lockhouse, "call").iter().filter(|call| call["tool"] == "add").count();
+        let mut approver = Approver::watching(&lockhouse).await;
+        let running = session.start_code("python", ONE);
+        let asked = approver.next("ask").await;
+        lockhouse.file("config/lockhouse/policy.toml", format!("version = 1\n[servers.fixture]\n{lists}"));
+        let said = session.reload().await;
+        approver.answer(&asked, "approve", "once").await;
+        let answer = lockhouse_tests::structured(running.await.unwrap());
+        let value = &answer["value"][0];
+        let outcome = if made { *value == 3 } else { value[0] == "denied" };
+        table.row(name, ensure(outcome && said.contains("in force"), format!("{answer} {said}")));
+        let calls = records(&lockhouse, "call").iter().filter(|call| call["tool"] == "add").count();
+        table.row(format!("{name}: calls"), equal(calls - made_before, usize::from(made)));
+    }
+    let control = session.run_code("python", "import mcp_tools\nmcp_tools.fixture.count()").await;
+    table.row("what arrived", equal(control["value"]["add"].clone(), json!(2)));
+    table.finish();
+}
+
+#[tokio::test]
+async fn an_approval_of_a_path_counts_for_where_it_led() {
+    let lockhouse = lockhouse("[approvals]\nthrough = \"local\"\n");
+    let (kept, link) = (lockhouse.path("kept"), lockhouse.path("kept/link"));
+    for folder in ["kept/inner", "kept/second", "other"] {
+        std::fs::create_dir_all(lockhouse.path(folder)).unwrap();
+    }
+    let rule = format!(
+        "[[servers.fixture.rules]]\ntool = \"text\"\nwhen = {{ text = {{ under = {kept:?} }} }}\neffect = \"ask\"\n"
+    );
+    lockhouse
+        .file("config/lockhouse/policy.toml", format!("version = 1\n[servers.fixture]\nallow = []\n{rule}"));
+    let session = session(&lockhouse, &Person::default(), Session::latest()).await;
+    let code = format!(
+        "from mcp_tools import call_tool, ToolError\ntry: r = call_tool('fixture', 'text', {{'text': {:?}}})\nexcept ToolError as e: r = e.code\nr",
+        link.join("file")
+    );
+    let point_at = |folder: &str| {
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(lockhouse.path(folder), &link).unwrap();
+    };
+    let mut table = Table::new("a link that changes while a person is asked about what it leads to");
+    for (meanwhile, made) in [("kept/inner", true), ("kept/second", true), ("other", false)] {
+        point_at("kept/inner");
+        let mut approver = Approver::watching(&lockhouse).await;
+        let running = session.start_code("python", &code);
+        let asked = approver.next("ask").await;
+        point_at(meanwhile);
+        approver.answer(&asked, "approve", "once").await;
+        let answer = lockhouse_tests::structured(running.await.unwrap());
+        table.row(meanwhile, ensure((answer["value"] == "denied") != made, answer));
+    }
+    table.finish();
+}

@@ -1,0 +1,136 @@
+//! `lockhouse policy check`.
+
+use lockhouse_tests::{Finished, Lockhouse, Table, ensure, equal};
+use serde_json::{Value, json};
+
+const BROKEN: &str = "version = 1\n\n[servers.fixture]\nalow = [\"add\"]\nask = [\"a dd\"]\n";
+
+fn broken() -> Lockhouse {
+    let lockhouse = Lockhouse::new().server("fixture", &[]);
+    lockhouse.file("home/broken.toml", BROKEN);
+    lockhouse
+}
+
+#[test]
+fn faults_are_shown_in_full_for_people_and_on_one_line_for_editors() {
+    let lockhouse = broken();
+    insta::assert_snapshot!("in_full", lockhouse.run(&["policy", "check", "broken.toml"]).told());
+    let short = lockhouse.run(&["policy", "check", "broken.toml", "--format", "short"]);
+    insta::assert_snapshot!("in_short", short.told());
+    assert!(short.stdout.is_empty(), "{short:?}");
+}
+
+#[test]
+fn programs_read_the_same_as_json() {
+    let finished = broken().run(&["policy", "check", "broken.toml", "--json"]);
+    let told = finished.json();
+    assert_eq!(
+        (finished.status, &told["valid"], &told["files"]),
+        (Some(2), &json!(false), &json!(["broken.toml"]))
+    );
+    let places: Vec<Value> = told["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|error| json!([error["file"], error["line"], error["column"]]))
+        .collect();
+    assert_eq!(places, [json!(["broken.toml", 4, 1]), json!(["broken.toml", 5, 8])], "{told}");
+    for part in ["message", "label", "help"] {
+        assert!(told["errors"][0][part].as_str().is_some_and(|text| !text.is_empty()), "{told}");
+    }
+
+    let lockhouse = super::lockhouse().server("other", &[]);
+    let finished = lockhouse.run(&["policy", "check", "policy.toml", "--json"]);
+    let expected = json!({
+        "valid": true, "files": ["policy.toml"], "errors": [], "servers": ["fixture"], "not_in_policy": ["other"],
+        "not_configured": [],
+    });
+    assert_eq!((finished.status, finished.json()), (Some(0), expected));
+}
+
+/// A file that is named is checked in place of the policy in force, and changes nothing.
+#[test]
+fn a_file_can_be_checked_before_it_is_put_in_force() {
+    let good = "version = 1\n[servers.fixture]\nallow = [\"add\"]\n";
+    let (in_force, broken) = (broken().policy(good), broken().policy(BROKEN));
+    broken.file("home/good.toml", good);
+    let missing: &[&str] = &["policy", "check", "missing.toml"];
+    let mut table = Table::new("files");
+    for (name, lockhouse, arguments, status) in [
+        ("in force: good", &in_force, &["policy", "check"][..], 0),
+        ("in force: good, another is checked", &in_force, &["policy", "check", "broken.toml"], 2),
+        ("in force: broken", &broken, &["policy", "check"], 2),
+        ("in force: broken, another is checked", &broken, &["policy", "check", "good.toml"], 0),
+        ("with --policy", &broken, &["--policy", "good.toml", "policy", "check"], 0),
+        ("none", &Lockhouse::new(), &["policy", "check"], 2),
+        ("none, as JSON", &Lockhouse::new(), &["policy", "check", "--json"], 2),
+        ("a file that is not there", &in_force, missing, 2),
+    ] {
+        let finished = lockhouse.run(arguments);
+        table.row(name, equal(finished.status, Some(status)).map_err(|told| format!("{told} {finished:?}")));
+    }
+    let finished = in_force.run(&["policy", "check", "missing.toml", "--json"]);
+    let message = finished.json()["errors"][0]["message"].to_string();
+    table.row("a file that is not there, as JSON", ensure(message.contains("missing.toml"), finished));
+    table.finish();
+}
+
+/// A configuration with a fault does not hide the faults of the policy, nor the other way round.
+#[test]
+fn both_files_are_told_about() {
+    let lockhouse = broken().config("[limit]\n");
+    let finished = lockhouse.run(&["policy", "check", "broken.toml", "--format", "short"]);
+    let lines: Vec<&str> = finished.stderr.lines().collect();
+    assert_eq!(lines.len(), 3, "{finished:?}");
+    assert!(
+        lines[0].starts_with("broken.toml:4:1: error: ") && lines[2].contains("config.toml:1:"),
+        "{finished:?}"
+    );
+}
+
+#[test]
+fn what_a_file_says_cannot_drive_a_terminal() {
+    let lockhouse = Lockhouse::new();
+    lockhouse.file("home/x\u{1b}[2J.toml", "version = 1\n\"\\u001b[31mkey\" = 1\n");
+    for format in ["full", "short"] {
+        let finished = lockhouse.run(&["policy", "check", "x\u{1b}[2J.toml", "--format", format]);
+        assert!(finished.status == Some(2) && !finished.stderr.contains('\u{1b}'), "{finished:?}");
+    }
+}
+
+/// A policy that an administrator lays above is checked as well, and named.
+#[test]
+fn the_policies_above_are_checked_too() {
+    let lockhouse = super::lockhouse();
+    let above = lockhouse.file("above.toml", "version = 1\n[servers.fixture]\nallow = [\"add\"]\n");
+    lockhouse.file("requirements.toml", format!("policy = {above:?}\n"));
+    let check = || {
+        let mut command = lockhouse.command(&["policy", "check", "policy.toml", "--json"]);
+        Finished::of(command.env("LOCKHOUSE_REQUIREMENTS", lockhouse.path("requirements.toml")), b"")
+    };
+    let told = check().json();
+    assert_eq!((&told["valid"], &told["files"]), (&json!(true), &json!(["policy.toml", above])), "{told}");
+    lockhouse.file("above.toml", "version = 1\n[servers.fixture]\nalow = [\"add\"]\n");
+    let (finished, told) = (check(), check().json());
+    assert_eq!((finished.status, &told["errors"][0]["file"]), (Some(2), &json!(above)), "{told}");
+}
+
+/// What the documentation shows can be copied.
+#[test]
+fn policies_in_the_documentation_have_no_fault() {
+    let mut table = Table::new("policies in the documentation");
+    for (file, text) in [
+        ("README.md", include_str!("../../../README.md")),
+        ("docs/policy.md", include_str!("../../../docs/policy.md")),
+    ] {
+        let blocks = text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+        for (number, block) in blocks.enumerate() {
+            let version = if block.contains("version = 1") { "" } else { "version = 1\n" };
+            let lockhouse = Lockhouse::new();
+            lockhouse.file("home/shown.toml", format!("{version}{block}"));
+            let finished = lockhouse.run(&["policy", "check", "shown.toml"]);
+            table.row(format!("{file}, the block {number}"), ensure(finished.status == Some(0), finished));
+        }
+    }
+    table.finish();
+}
