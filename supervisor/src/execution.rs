@@ -194,12 +194,13 @@ impl Run<'_> {
                 Ok(Action::Append(Stream::Stdout, text)) => self.stdout.push_str(&text),
                 Ok(Action::Append(Stream::Stderr, text)) => self.stderr.push_str(&text),
                 Ok(Action::Answer(call, request)) => {
-                    if let Some(asked) = Asked::of(&request) {
-                        self.under_way.insert(call, (asked, Instant::now()));
+                    let asked = Asked::of(&request);
+                    if let Some(asked) = &asked {
+                        self.under_way.insert(call, (asked.clone(), Instant::now()));
                     }
                     let (gate, from) = (self.gate, self.from.clone());
                     self.answering.push(Box::pin(async move {
-                        let (reply, record) = gate.answer(&from, call, request).await;
+                        let (reply, record) = gate.answer(&from, call, asked, request).await;
                         (call, reply, record)
                     }));
                 }

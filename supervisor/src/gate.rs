@@ -137,14 +137,15 @@ impl Gate {
         self.upstreams.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Answers one request of a worker. A record comes back for what goes upstream alone.
+    /// Answers one request of a worker, for which that is `asked` of a server. A record comes back for what goes upstream alone.
     pub(crate) async fn answer(
         &self,
         from: &Requester,
         call: CallId,
+        asked: Option<Asked>,
         request: Request,
     ) -> (Reply, Option<CallRecord>) {
-        if let Some(asked) = Asked::of(&request) {
+        if let Some(asked) = asked {
             let (reply, record) = self.call(from, call, &asked, Given::of(request)).await;
             return (self.bounded(reply), Some(record));
         }

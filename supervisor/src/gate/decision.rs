@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lockhouse_policies::{
-    Call, ClientName, Decision, Denial, Effect, Item, OnChange, PermittedCall, Place, Policy,
+    Call, ClientName, Decision, Denial, Effect, Item, Links, OnChange, PermittedCall, Place, Policy,
 };
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 
@@ -62,8 +62,8 @@ impl Gate {
         let policy = self.policy.now();
         call.links = links::resolved(policy.paths(&call), &from.usage.turn).await;
         let definition = call.definition.clone();
-        let by_links = !call.links.is_empty();
-        let by = |call, approved| Permitted { call, by: policy.clone(), definition, by_links, approved };
+        let links = call.links.clone();
+        let by = |call, approved| Permitted { call, by: policy.clone(), definition, links, approved };
         match policy.decide(call) {
             Decision::Allow(permitted) => Ok((by(permitted, false), None)),
             Decision::Deny(denial) => Err(self.refused(subject, &denial)),
@@ -86,7 +86,7 @@ impl Gate {
         permitted: Permitted,
     ) -> Result<PermittedCall, Failure> {
         let policy = self.policy.now();
-        if Arc::ptr_eq(&policy, &permitted.by) && !permitted.by_links {
+        if Arc::ptr_eq(&policy, &permitted.by) && permitted.links.is_empty() {
             return Ok(permitted.call);
         }
         let mut again = Call::new(subject.server, subject.item.clone())
@@ -94,15 +94,25 @@ impl Gate {
             .by(from.caller.client.clone());
         again.definition = permitted.definition;
         again.links = links::resolved(policy.paths(&again), &from.usage.turn).await;
+        let leads_elsewhere = !permitted.links.is_empty() && again.links != permitted.links;
         match policy.decide(again) {
             Decision::Deny(denial) => Err(self.refused(subject, &denial)),
             Decision::Ask(_) if !permitted.approved => {
-                let reason = "the policy has changed meanwhile, and leaves this call to a person; call again";
-                self.note_denial(subject, Effect::Deny, reason, None);
-                Err(Failure { retryable: true, ..failure(FailureCode::Denied, reason.into()) })
+                Err(self.outdated(subject, "by now the policy leaves this call to a person; call again"))
             }
+            // What a person has read was said of another place.
+            _ if permitted.approved && leads_elsewhere => Err(self.outdated(
+                subject,
+                "a path in its arguments leads elsewhere than when it was approved; call again",
+            )),
             Decision::Ask(_) | Decision::Allow(_) => Ok(permitted.call),
         }
+    }
+
+    /// What was decided before does not hold any more, with its record.
+    fn outdated(&self, subject: Subject<'_>, reason: &str) -> Failure {
+        self.note_denial(subject, Effect::Deny, reason, None);
+        Failure { retryable: true, ..failure(FailureCode::Denied, reason.into()) }
     }
 
     /// A denial, with its record.
@@ -166,8 +176,8 @@ pub(super) struct Permitted {
     pub(super) call: PermittedCall,
     by: Arc<Policy>,
     definition: Option<String>,
-    /// Whether it rests on where paths led.
-    by_links: bool,
+    /// Where paths led.
+    links: Links,
     /// By a person.
     approved: bool,
 }

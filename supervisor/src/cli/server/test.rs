@@ -14,7 +14,7 @@ use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::unavailable::why_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config, start_with};
 use crate::config::{self, Files, Settings};
-use crate::gate::{Requester, Scope};
+use crate::gate::{Asked, Requester, Scope};
 use crate::supervisor::Supervisor;
 use crate::upstream::{Caller, Connection, Ending, Reach};
 use steps::Steps;
@@ -139,7 +139,7 @@ async fn called(supervisor: &Supervisor, name: &ServerName, call: Request, steps
     let (gate, approvers) = (supervisor.gate(), supervisor.approvers().clone());
     let from = Requester::new(caller, Scope::all(vec![name.clone()]), "".into(), approvers, gate.audit());
     let begun = Instant::now();
-    let (reply, _) = gate.answer(&from, CallId(1), call).await;
+    let (reply, _) = gate.answer(&from, CallId(1), Asked::of(&call), call).await;
     let shown = |json: Vec<u8>| String::from_utf8_lossy(&json).chars().take(SHOWN_CHARS_MAX).collect();
     let outcome =
         reply.map(shown).map_err(|failure| format!("{}: {}", failure.code.as_str(), failure.message));
