@@ -265,6 +265,11 @@ impl Gate {
             failed(refused.failure)
         })?;
         let turn = connection.slot().await.map_err(failed)?;
+        // From its turn on the server is not stopped for idleness; while a person was asked it may have been.
+        let offer = connection.offer().await.map_err(failed)?;
+        if let Item::Tool(tool) = item {
+            self.refuse_another(subject, known, offer.catalogue.tool(tool)).map_err(failed)?;
+        }
         let permitted = self.still_permitted(from, subject, permitted).await.map_err(failed)?;
         self.audit.call(subject, &permitted, approval.map(Approval::as_str)).map_err(|error| {
             tracing::error!("{error}");

@@ -109,6 +109,22 @@ impl Gate {
         }
     }
 
+    /// A tool that is not the one any more that was decided about.
+    pub(super) fn refuse_another(
+        &self,
+        subject: Subject<'_>,
+        decided: Option<&Tool>,
+        now: Option<&Tool>,
+    ) -> Result<(), Failure> {
+        let definition = |tool: Option<&Tool>| tool.map(|tool| tool.fingerprint.clone());
+        match definition(decided) == definition(now) {
+            true => Ok(()),
+            false => {
+                Err(self.outdated(subject, "the tool has changed since this call was decided; call again"))
+            }
+        }
+    }
+
     /// What was decided before does not hold any more, with its record.
     fn outdated(&self, subject: Subject<'_>, reason: &str) -> Failure {
         self.note_denial(subject, Effect::Deny, reason, None);

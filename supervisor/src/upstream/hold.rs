@@ -211,6 +211,8 @@ impl Holder {
     }
 
     async fn watch(&self, link: &mut Link) -> Over {
+        // Somebody needed it, whose turn has yet to come.
+        self.signals.slots.touch();
         let idle = async {
             match self.definition.start.idle_stop {
                 Some(limit) => self.signals.slots.idle_for(limit).await,
