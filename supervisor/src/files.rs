@@ -17,44 +17,43 @@ pub(crate) fn replace_for_good(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 fn put(path: &Path, content: &[u8], finish: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
-    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    private_directory(directory)?;
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
-    let draft = directory.join(format!(".{name}.{}", uuid::Uuid::now_v7().simple()));
-    let written = OpenOptions::new()
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(&draft)
-        .and_then(|mut file| file.write_all(content).and_then(|()| finish(&file)))
-        .and_then(|()| std::fs::rename(&draft, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&draft);
-    }
-    written
+    drafted(path, content, finish, |draft| std::fs::rename(draft, path))
 }
 
 /// Makes a file that must be there after a loss of power, if there is none yet: what is in it then. Several processes may
 /// do so at the same time, and all of them get the same.
 pub(crate) fn create_for_good(path: &Path, content: &[u8]) -> io::Result<Vec<u8>> {
+    // Unlike a new name, a further one never takes the place of another file.
+    match drafted(path, content, File::sync_all, |draft| std::fs::hard_link(draft, path)) {
+        Ok(()) => {
+            let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+            File::open(directory)?.sync_all().map(|()| content.to_vec())
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => std::fs::read(path),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes the content into a file beside `path`, from where it is put in its place. Nothing is left of that file.
+fn drafted(
+    path: &Path,
+    content: &[u8],
+    finish: impl Fn(&File) -> io::Result<()>,
+    place: impl Fn(&Path) -> io::Result<()>,
+) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     private_directory(directory)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     let draft = directory.join(format!(".{name}.{}", uuid::Uuid::now_v7().simple()));
-    let written = OpenOptions::new()
+    let placed = OpenOptions::new()
         .create_new(true)
         .write(true)
         .mode(0o600)
         .open(&draft)
-        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
-        // Unlike a new name, a further one never takes the place of another file.
-        .and_then(|()| std::fs::hard_link(&draft, path));
+        .and_then(|mut file| file.write_all(content).and_then(|()| finish(&file)))
+        .and_then(|()| place(&draft));
     let _ = std::fs::remove_file(&draft);
-    match written {
-        Ok(()) => File::open(directory)?.sync_all().map(|()| content.to_vec()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => std::fs::read(path),
-        Err(error) => Err(error),
-    }
+    placed
 }
 
 /// Makes a directory that only its owner can enter, with those above it.
