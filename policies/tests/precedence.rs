@@ -208,6 +208,15 @@ fn path() -> impl Strategy<Value = String> {
     prop_oneof![free, inside]
 }
 
+/// Whether a policy allows the tool `t` with a path that leads to `end`.
+fn allows_path(text: &str, path: &str, end: &str) -> bool {
+    let policy = Policy::parse(Source { path: "p".to_owned(), text: text.to_owned() }).unwrap();
+    let arguments = json!({ "path": path }).as_object().cloned().unwrap();
+    let mut call = call(&policy, "t", &arguments);
+    call.links.insert(path.to_owned(), end.to_owned());
+    matches!(policy.decide(call), Decision::Allow(_))
+}
+
 proptest! {
     #[test]
     fn the_most_specific_counts(
@@ -254,13 +263,9 @@ proptest! {
     fn no_path_leads_out_of_its_folder(path in path(), end in path()) {
         let text = r#"version = 1
             servers.s.rules = [{ tool = "t", when = { path = { under = "/srv/docs" } }, effect = "allow" }]"#;
-        let policy = Policy::parse(Source { path: "p".to_owned(), text: text.to_owned() }).unwrap();
-        let arguments = json!({ "path": path }).as_object().cloned().unwrap();
-        let mut call = call(&policy, "t", &arguments);
         // Where the folder leads to is what counts for others.
         prop_assume!(path != "/srv/docs");
-        call.links.insert(path.clone(), end.clone());
-        if matches!(policy.decide(call), Decision::Allow(_)) {
+        if allows_path(text, &path, &end) {
             for path in [path, end] {
                 prop_assert!(path.starts_with('/') && normal(&path).starts_with(&["srv".to_owned(), "docs".to_owned()]));
             }
@@ -273,13 +278,9 @@ proptest! {
             [servers.s]
             allow = ["t"]
             rules = [{ tool = "t", when = { path = { under = "/srv/docs" } }, effect = "deny" }]"#;
-        let policy = Policy::parse(Source { path: "p".to_owned(), text: text.to_owned() }).unwrap();
-        let arguments = json!({ "path": path }).as_object().cloned().unwrap();
-        let mut call = call(&policy, "t", &arguments);
         // Where the folder leads to is what counts for others.
         prop_assume!(path != "/srv/docs");
-        call.links.insert(path.clone(), end.clone());
-        if matches!(policy.decide(call), Decision::Allow(_)) {
+        if allows_path(text, &path, &end) {
             for path in [path, end] {
                 prop_assert!(!normal(&path).starts_with(&["srv".to_owned(), "docs".to_owned()]), "{path}");
             }

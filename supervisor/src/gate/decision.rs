@@ -116,13 +116,10 @@ impl Gate {
         decided: Option<&Tool>,
         now: Option<&Tool>,
     ) -> Result<(), Failure> {
-        let definition = |tool: Option<&Tool>| tool.map(|tool| tool.fingerprint.clone());
-        match definition(decided) == definition(now) {
-            true => Ok(()),
-            false => {
-                Err(self.outdated(subject, "the tool has changed since this call was decided; call again"))
-            }
+        if decided.map(|tool| &tool.fingerprint) == now.map(|tool| &tool.fingerprint) {
+            return Ok(());
         }
+        Err(self.outdated(subject, "the tool has changed since this call was decided; call again"))
     }
 
     /// What was decided before does not hold any more, with its record.
