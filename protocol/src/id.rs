@@ -98,6 +98,15 @@ name_type!(
     ToolName, "tool", "_-./", "A-Z a-z 0-9 _ - . /"
 );
 
+name_type!(
+    /// A result that the supervisor keeps. The supervisor alone makes them, and nobody can guess one.
+    ResultHandle, "result handle", "_-", "A-Z a-z 0-9 _ -"
+);
+name_type!(
+    /// A saved skill, as its folder is named.
+    SkillName, "skill", "_-", "A-Z a-z 0-9 _ -"
+);
+
 /// Why a resource URI or a prompt name was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is not valid: use 1 to {bytes_max} bytes without control characters")]

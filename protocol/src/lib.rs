@@ -22,9 +22,12 @@ pub mod zygote;
 pub use conversation::{Action, Conversation, ExceededLimit, LOOKUPS_MAX, Violation};
 pub use finding::{Finding, Protection, Verdict};
 pub use frame::{FrameDecoder, FrameError};
-pub use id::{CallId, ExecutionId, InvalidName, InvalidText, PromptName, ResourceUri, ServerName, ToolName};
+pub use id::{
+    CallId, ExecutionId, InvalidName, InvalidText, PromptName, ResourceUri, ResultHandle, ServerName,
+    SkillName, ToolName,
+};
 pub use profile::{ConversationLimits, SandboxProfile};
 pub use worker::{
-    CodeError, Failure, FailureCode, FromWorker, Job, Outcome, Reply, Request, Stream, ToWorker,
+    CodeError, Detail, Failure, FailureCode, FromWorker, Job, Outcome, Reply, Request, Stream, ToWorker,
 };
 pub use zygote::{Exit, FromZygote, SECCOMP_FILTERS, STACK_OVERFLOW_STATUS, ToZygote};

@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{CallId, ExecutionId, PromptName, ResourceUri, ServerName, ToolName};
+use crate::id::{
+    CallId, ExecutionId, PromptName, ResourceUri, ResultHandle, ServerName, SkillName, ToolName,
+};
 
 /// Supervisor to worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToWorker {
-    /// The one execution that this worker is for.
+    /// The one execution that this worker is for, or the next one of its session.
     Run(Job),
     /// The answer to a [`FromWorker::Request`].
     Reply {
@@ -27,6 +29,8 @@ pub struct Job {
     pub code: String,
     /// The servers that this execution may know of.
     pub servers: Vec<ServerName>,
+    /// Whether the worker belongs to a session: its names stay, and it waits for the session's next program.
+    pub session: bool,
 }
 
 /// Worker to supervisor.
@@ -103,6 +107,8 @@ pub enum Request {
         query: String,
         /// At most so many.
         limit: u32,
+        /// How much of each.
+        detail: Detail,
     },
     /// One server's permitted resources and resource templates: a JSON object.
     ListResources {
@@ -130,6 +136,23 @@ pub enum Request {
         /// A JSON object of strings.
         arguments: Vec<u8>,
     },
+    /// A value that the supervisor keeps: JSON.
+    LoadResult {
+        /// As the answer named it that was cut.
+        handle: ResultHandle,
+    },
+    /// A saved skill's code: a JSON object.
+    LoadSkill {
+        /// Which.
+        name: SkillName,
+    },
+    /// Saved skills that match, best first: a JSON array.
+    SearchSkills {
+        /// Words.
+        query: String,
+        /// At most so many.
+        limit: u32,
+    },
 }
 
 impl Request {
@@ -142,7 +165,38 @@ impl Request {
             | Self::ReadResource { .. }
             | Self::ListPrompts { .. }
             | Self::GetPrompt { .. } => true,
-            Self::ListServers | Self::ListTools { .. } | Self::Describe { .. } | Self::Search { .. } => false,
+            Self::ListServers
+            | Self::ListTools { .. }
+            | Self::Describe { .. }
+            | Self::Search { .. }
+            | Self::LoadResult { .. }
+            | Self::LoadSkill { .. }
+            | Self::SearchSkills { .. } => false,
+        }
+    }
+}
+
+/// How much a search tells of each tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Detail {
+    /// Server, name and summary.
+    Names,
+    /// And how it is called.
+    #[default]
+    Signatures,
+    /// And everything that its server says of it.
+    Full,
+}
+
+impl Detail {
+    /// The detail of that name, as programs write it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "names" => Some(Self::Names),
+            "signatures" => Some(Self::Signatures),
+            "full" => Some(Self::Full),
+            _ => None,
         }
     }
 }
@@ -186,6 +240,8 @@ pub enum FailureCode {
     ApprovalDeclined,
     /// A limit of the policy is used up, for a while or for this execution.
     RateLimited,
+    /// No such result or skill, or not any more.
+    NotFound,
 }
 
 impl FailureCode {
@@ -202,6 +258,7 @@ impl FailureCode {
             Self::ResultTooLarge => "result_too_large",
             Self::ApprovalDeclined => "approval_declined",
             Self::RateLimited => "rate_limited",
+            Self::NotFound => "not_found",
         }
     }
 }

@@ -7,9 +7,9 @@ use std::fmt::{Debug, Write};
 
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
-    FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, SandboxProfile, ServerName,
-    Stream, ToWorker, ToZygote, ToolName,
+    CallId, CodeError, ConversationLimits, Detail, ExecutionId, Exit, Failure, FailureCode, Finding,
+    FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, ResultHandle,
+    SandboxProfile, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -80,6 +80,7 @@ fn to_worker() {
         execution: ExecutionId(0x0199_0000_0000_7000_8000_0000_0000_0001),
         code: "1 + 1 # é".into(),
         servers: vec![server(), ServerName::new("files").unwrap()],
+        session: true,
     };
     snapshot(
         "to_worker",
@@ -128,7 +129,7 @@ fn requests() {
             Request::ListServers,
             Request::ListTools { server: server() },
             Request::Describe { server: server(), tool: tool() },
-            Request::Search { query: "open issues".into(), limit: 5 },
+            Request::Search { query: "open issues".into(), limit: 5, detail: Detail::Full },
             Request::ListResources { server: server() },
             Request::ReadResource { server: server(), uri: ResourceUri::new("file:///a b").unwrap() },
             Request::ListPrompts { server: server() },
@@ -137,6 +138,9 @@ fn requests() {
                 name: PromptName::new("review code").unwrap(),
                 arguments: b"{}".to_vec(),
             },
+            Request::LoadResult { handle: ResultHandle::new("r1").unwrap() },
+            Request::LoadSkill { name: SkillName::new("weekly-report").unwrap() },
+            Request::SearchSkills { query: "report".into(), limit: 5 },
         ],
     );
 }
@@ -170,6 +174,7 @@ fn failures_and_streams() {
             FailureCode::ResultTooLarge,
             FailureCode::ApprovalDeclined,
             FailureCode::RateLimited,
+            FailureCode::NotFound,
         ],
     );
     snapshot("streams", &[Stream::Stdout, Stream::Stderr]);

@@ -4,8 +4,8 @@
 use std::fmt::Write;
 
 use lockhouse_protocol::{
-    Action, CallId, CodeError, Conversation, ConversationLimits, ExceededLimit, FromWorker, Outcome, Request,
-    ServerName, Stream, ToolName, Violation,
+    Action, CallId, CodeError, Conversation, ConversationLimits, Detail, ExceededLimit, FromWorker, Outcome,
+    Request, ServerName, Stream, ToolName, Violation,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -93,7 +93,10 @@ fn messages() -> Vec<(&'static str, FromWorker)> {
         ("Request ListServers", request(1, Request::ListServers)),
         ("Request ListTools", request(1, Request::ListTools { server: server.clone() })),
         ("Request Describe", request(1, Request::Describe { server, tool })),
-        ("Request Search", request(1, Request::Search { query: "words".into(), limit: 5 })),
+        (
+            "Request Search",
+            request(1, Request::Search { query: "words".into(), limit: 5, detail: Detail::Names }),
+        ),
         ("Done Value", FromWorker::Done(Outcome::Value(Some(b"1".to_vec())))),
         ("Done without value", done()),
         ("Done Error", FromWorker::Done(Outcome::Error(error()))),

@@ -6,9 +6,9 @@ mod counting;
 
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FrameDecoder,
-    FrameError, FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri,
-    SandboxProfile, ServerName, Stream, ToWorker, ToZygote, ToolName,
+    CallId, CodeError, ConversationLimits, Detail, ExecutionId, Exit, Failure, FailureCode, Finding,
+    FrameDecoder, FrameError, FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Request,
+    ResourceUri, SandboxProfile, ServerName, Stream, ToWorker, ToZygote, ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -88,7 +88,7 @@ fn from_worker() -> Vec<Vec<u8>> {
         Request::ListServers,
         Request::ListTools { server: server() },
         Request::Describe { server: server(), tool: tool() },
-        Request::Search { query: "open issues".into(), limit: 5 },
+        Request::Search { query: "open issues".into(), limit: 5, detail: Detail::Full },
         Request::ListResources { server: server() },
         Request::ReadResource { server: server(), uri: ResourceUri::new("file:///a").unwrap() },
         Request::ListPrompts { server: server() },
@@ -110,7 +110,12 @@ fn from_worker() -> Vec<Vec<u8>> {
 }
 
 fn to_worker() -> Vec<Vec<u8>> {
-    let job = Job { execution: ExecutionId(1), code: "1 + 1".into(), servers: vec![server(), server()] };
+    let job = Job {
+        execution: ExecutionId(1),
+        code: "1 + 1".into(),
+        servers: vec![server(), server()],
+        session: true,
+    };
     let failure = Failure {
         code: FailureCode::Timeout,
         message: "too long".into(),

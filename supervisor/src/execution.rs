@@ -72,7 +72,7 @@ pub(crate) async fn run(
     limits: &ExecutionLimits,
     cancelled: &CancellationToken,
 ) -> Ended {
-    let job = Job { execution, code, servers: from.scope.servers().to_vec() };
+    let job = Job { execution, code, servers: from.scope.servers().to_vec(), session: false };
     let mut run = Run {
         lease,
         gate,

@@ -1,4 +1,4 @@
-//! What the AI client meets: an MCP server with two tools, which are always the same.
+//! What the AI client meets: an MCP server with three tools, which are always the same.
 
 mod ask;
 mod shown;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_policies::ClientName;
+use lockhouse_protocol::{Detail, ResultHandle};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
     JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
@@ -109,9 +110,10 @@ impl ServerHandler for Front {
                 });
             }
             "search_tools" => self.search_tools(&arguments, client(&context).as_ref()).await,
+            "get_result" => self.get_result(&arguments),
             other => {
                 let other = beginning(other);
-                let told = format!("unknown tool {other:?}: there are run_code and search_tools");
+                let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
                 return Err(ErrorData::invalid_params(told, None));
             }
         };
@@ -182,14 +184,16 @@ impl Front {
             Some(Value::String(query)) => query,
             Some(_) => return invalid("query must be a string"),
         };
-        let full = match arguments.get("detail") {
-            None | Some(Value::Bool(false)) => false,
-            Some(Value::Bool(true)) => true,
-            Some(_) => return invalid("detail must be true or false"),
+        let detail = match arguments.get("detail") {
+            None | Some(Value::Null) => Some(Detail::default()),
+            Some(detail) => detail.as_str().and_then(Detail::named),
+        };
+        let Some(detail) = detail else {
+            return invalid(r#"detail must be "names", "signatures" or "full""#);
         };
         let gate = self.supervisor.gate();
         let scope = Scope::all(gate.servers());
-        let tools = gate.search(&scope, client, query, SEARCH_LIMIT, full).await;
+        let tools = gate.search(&scope, client, query, SEARCH_LIMIT, detail).await;
         let limit = self.supervisor.settings().shown_bytes;
         let mut result = shown::first_of("tools", tools, limit);
         let unavailable = gate.unavailable(scope.servers());
@@ -197,6 +201,14 @@ impl Front {
             result["unavailable"] = unavailable.into();
         }
         CallToolResult::structured(result)
+    }
+
+    fn get_result(&self, arguments: &JsonObject) -> CallToolResult {
+        match arguments.get("handle").and_then(Value::as_str).map(ResultHandle::new) {
+            Some(Ok(handle)) => invalid(&format!("no result {handle} is kept")),
+            Some(Err(invalid_handle)) => invalid(&invalid_handle.to_string()),
+            None => invalid("handle is missing, or is not a string"),
+        }
     }
 }
 

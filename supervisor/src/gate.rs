@@ -152,8 +152,14 @@ impl Gate {
         let reply = match request {
             Request::ListTools { server } => self.list_tools(from, &server).await,
             Request::Describe { server, tool } => self.describe(from, call, &server, &tool).await,
-            Request::Search { query, limit } => {
-                let found = self.search(&from.scope, from.client(), &query, limit as usize, false).await;
+            Request::LoadResult { .. } => {
+                Err(failure(FailureCode::NotFound, "no result of that handle is kept".into()))
+            }
+            Request::LoadSkill { .. } | Request::SearchSkills { .. } => {
+                Err(failure(FailureCode::NotFound, "no skill is saved".into()))
+            }
+            Request::Search { query, limit, detail } => {
+                let found = self.search(&from.scope, from.client(), &query, limit as usize, detail).await;
                 Ok(Value::Array(found).to_string().into_bytes())
             }
             _ => self.list_servers(from),

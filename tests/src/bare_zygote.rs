@@ -108,8 +108,12 @@ impl BareZygote {
             while let Some(message) = decoder.next::<FromWorker>().expect("a frame") {
                 match message {
                     FromWorker::Ready => {
-                        let job =
-                            Job { execution: ExecutionId(1), code: code.to_owned(), servers: Vec::new() };
+                        let job = Job {
+                            execution: ExecutionId(1),
+                            code: code.to_owned(),
+                            servers: Vec::new(),
+                            session: false,
+                        };
                         let job =
                             frame::encode(&ToWorker::Run(job), self.limits.frame_bytes).expect("a frame");
                         channel.write_all(&job).ok()?;

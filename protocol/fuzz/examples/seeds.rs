@@ -6,8 +6,8 @@ use std::path::Path;
 
 use lockhouse_protocol::frame::encode;
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
-    FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, SandboxProfile, ServerName, Stream, ToWorker, ToZygote,
+    CallId, CodeError, ConversationLimits, Detail, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
+    FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, ResultHandle, SandboxProfile, ServerName, SkillName, Stream, ToWorker, ToZygote,
     ToolName,
 };
 use serde::Serialize;
@@ -125,7 +125,7 @@ fn from_worker() -> Vec<FromWorker> {
         Request::ListServers,
         Request::ListTools { server: server() },
         Request::Describe { server: server(), tool: tool() },
-        Request::Search { query: "words".into(), limit: 5 },
+        Request::Search { query: "words".into(), limit: 5, detail: Detail::Full },
         Request::ListResources { server: server() },
         Request::ReadResource { server: server(), uri: ResourceUri::new("u:/x").unwrap() },
         Request::ListPrompts { server: server() },
@@ -134,6 +134,9 @@ fn from_worker() -> Vec<FromWorker> {
             name: PromptName::new("p q").unwrap(),
             arguments: b"{}".to_vec(),
         },
+        Request::LoadResult { handle: ResultHandle::new("r").unwrap() },
+        Request::LoadSkill { name: SkillName::new("s").unwrap() },
+        Request::SearchSkills { query: "words".into(), limit: 5 },
     ];
     let outcomes = [
         Outcome::Value(None),
@@ -163,7 +166,7 @@ fn to_worker() -> Vec<ToWorker> {
         retryable: true,
     };
     vec![
-        ToWorker::Run(Job { execution: ExecutionId(1), code: "1".into(), servers: vec![server(), server()] }),
+        ToWorker::Run(Job { execution: ExecutionId(1), code: "1".into(), servers: vec![server(), server()], session: true }),
         ToWorker::Reply { call: CallId(1), reply: Ok(b"1".to_vec()) },
         ToWorker::Reply { call: CallId(2), reply: Err(failure) },
     ]

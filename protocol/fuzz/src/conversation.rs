@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use lockhouse_protocol::frame::decode;
 use lockhouse_protocol::{
-    Action, CallId, CodeError, Conversation, ConversationLimits, ExceededLimit, FromWorker, LOOKUPS_MAX,
-    Outcome, Request, ResourceUri, ServerName, Stream, ToolName, Violation,
+    Action, CallId, CodeError, Conversation, ConversationLimits, Detail, ExceededLimit, FromWorker,
+    LOOKUPS_MAX, Outcome, Request, ResourceUri, ResultHandle, ServerName, SkillName, Stream, ToolName,
+    Violation,
 };
 
 use super::Reached;
@@ -15,7 +16,7 @@ use super::input::Input;
 pub fn conversation(bytes: &[u8]) -> Reached {
     let mut input = Input(bytes);
     let limits = ConversationLimits {
-        calls: (input.byte() % 8).into(),
+        calls: (input.byte() % 11).into(),
         parallel_calls: (input.byte() % 6).into(),
         output_bytes: input.byte().into(),
         frame_bytes: 1024,
@@ -258,9 +259,12 @@ fn request(input: &mut Input<'_>) -> Request {
         0 => Request::ListServers,
         1 => Request::ListTools { server },
         2 => Request::Describe { server, tool },
-        3 => Request::Search { query: "words".into(), limit: input.word() },
+        3 => Request::Search { query: "words".into(), limit: input.word(), detail: Detail::Names },
         4 => Request::ReadResource { server, uri: ResourceUri::new("u:").expect("a URI") },
         5 => Request::ListPrompts { server },
+        8 => Request::LoadResult { handle: ResultHandle::new("r").expect("a handle") },
+        9 => Request::LoadSkill { name: SkillName::new("s").expect("a name") },
+        10 => Request::SearchSkills { query: "words".into(), limit: input.word() },
         _ => {
             let arguments = input.counted().to_vec();
             Request::Call { server, tool, arguments, timeout_ms: None, line: None }

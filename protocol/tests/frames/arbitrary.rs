@@ -1,9 +1,9 @@
 //! Messages with arbitrary contents, of every kind.
 
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
-    FromZygote, Job, Outcome, PromptName, Protection, Reply, Request, ResourceUri, SandboxProfile,
-    ServerName, Stream, ToWorker, ToZygote, ToolName, Verdict,
+    CallId, CodeError, ConversationLimits, Detail, ExecutionId, Exit, Failure, FailureCode, Finding,
+    FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Reply, Request, ResourceUri, ResultHandle,
+    SandboxProfile, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName, Verdict,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -37,6 +37,18 @@ fn prompt() -> impl Strategy<Value = PromptName> {
     "[^\\p{Cc}]{1,40}".prop_map(|name| PromptName::new(name).unwrap())
 }
 
+fn handle() -> impl Strategy<Value = ResultHandle> {
+    "[A-Za-z0-9_-]{1,128}".prop_map(|handle| ResultHandle::new(handle).unwrap())
+}
+
+fn skill() -> impl Strategy<Value = SkillName> {
+    "[A-Za-z0-9_-]{1,128}".prop_map(|name| SkillName::new(name).unwrap())
+}
+
+fn detail() -> impl Strategy<Value = Detail> {
+    select(vec![Detail::Names, Detail::Signatures, Detail::Full])
+}
+
 fn call_id() -> impl Strategy<Value = CallId> {
     any::<u32>().prop_map(CallId)
 }
@@ -52,6 +64,7 @@ fn failure() -> impl Strategy<Value = Failure> {
         FailureCode::ResultTooLarge,
         FailureCode::ApprovalDeclined,
         FailureCode::RateLimited,
+        FailureCode::NotFound,
     ];
     (select(codes.to_vec()), text(), some_text(), some_text(), any::<bool>()).prop_map(
         |(code, message, server, tool, retryable)| Failure { code, message, server, tool, retryable },
@@ -63,11 +76,14 @@ fn reply() -> impl Strategy<Value = Reply> {
 }
 
 pub(crate) fn to_worker() -> impl Strategy<Value = ToWorker> {
-    let job = (any::<u128>(), text(), vec(server(), 0..4)).prop_map(|(execution, code, servers)| Job {
-        execution: ExecutionId(execution),
-        code,
-        servers,
-    });
+    let job = (any::<u128>(), text(), vec(server(), 0..4), any::<bool>()).prop_map(
+        |(execution, code, servers, session)| Job {
+            execution: ExecutionId(execution),
+            code,
+            servers,
+            session,
+        },
+    );
     prop_oneof![
         job.prop_map(ToWorker::Run),
         (call_id(), reply()).prop_map(|(call, reply)| ToWorker::Reply { call, reply }),
@@ -84,7 +100,11 @@ fn request() -> impl Strategy<Value = Request> {
         Just(Request::ListServers),
         server().prop_map(|server| Request::ListTools { server }),
         (server(), tool()).prop_map(|(server, tool)| Request::Describe { server, tool }),
-        (text(), any::<u32>()).prop_map(|(query, limit)| Request::Search { query, limit }),
+        (text(), any::<u32>(), detail()).prop_map(|(query, limit, detail)| Request::Search {
+            query,
+            limit,
+            detail
+        }),
         server().prop_map(|server| Request::ListResources { server }),
         (server(), uri()).prop_map(|(server, uri)| Request::ReadResource { server, uri }),
         server().prop_map(|server| Request::ListPrompts { server }),
@@ -93,6 +113,9 @@ fn request() -> impl Strategy<Value = Request> {
             name,
             arguments
         }),
+        handle().prop_map(|handle| Request::LoadResult { handle }),
+        skill().prop_map(|name| Request::LoadSkill { name }),
+        (text(), any::<u32>()).prop_map(|(query, limit)| Request::SearchSkills { query, limit }),
     ]
 }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use lockhouse_policies::Effect;
-use lockhouse_protocol::{ServerName, ToolName};
+use lockhouse_protocol::{Detail, ServerName, ToolName};
 use serde_json::{Value, json};
 
 use super::terminal::for_stdout;
@@ -60,7 +60,9 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
     let status = match command {
         Command::List { json } => list(&supervisor, json),
         Command::Search { query, json } => {
-            let found = gate.search(&Scope::all(servers.clone()), None, &query.join(" "), 50, false).await;
+            let found = gate
+                .search(&Scope::all(servers.clone()), None, &query.join(" "), 50, Detail::Signatures)
+                .await;
             if found.is_empty() && !servers.is_empty() {
                 eprintln!("lockhouse: no permitted tool matches; `lockhouse tools list` shows all tools");
             }

@@ -32,7 +32,10 @@ impl Asked {
             Request::ListServers
             | Request::ListTools { .. }
             | Request::Describe { .. }
-            | Request::Search { .. } => return None,
+            | Request::Search { .. }
+            | Request::LoadResult { .. }
+            | Request::LoadSkill { .. }
+            | Request::SearchSkills { .. } => return None,
         };
         let line = match request {
             Request::Call { line, .. } => *line,

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use lockhouse_policies::{Call, ClientName, Decision, Effect, Item, Place, Policy};
-use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, ServerName, ToolName};
+use lockhouse_protocol::{CallId, Detail, Failure, FailureCode, Reply, ServerName, ToolName};
 use serde_json::{Value, json};
 
 use super::decision::{denied, withholds};
@@ -168,7 +168,7 @@ impl Gate {
         client: Option<&ClientName>,
         query: &str,
         limit: usize,
-        full: bool,
+        detail: Detail,
     ) -> Vec<Value> {
         let connections = scope.servers().iter().filter_map(|name| Some((name, self.upstreams.get(name)?)));
         let catalogues = futures_util::future::join_all(connections.map(async |(name, connection)| {
@@ -187,7 +187,10 @@ impl Gate {
         let policy = self.policy.now();
         let show = |(server, tool): (&ServerName, &Tool)| {
             let asks = policy.asks(server, &tool.name, client);
-            if full { tool.full(server.as_str(), asks) } else { tool.found(server.as_str(), asks) }
+            match detail {
+                Detail::Full => tool.full(server.as_str(), asks),
+                Detail::Names | Detail::Signatures => tool.found(server.as_str(), asks),
+            }
         };
         ranked.map(|index| show(tools[index])).collect()
     }

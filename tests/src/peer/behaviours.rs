@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lockhouse_protocol::{
-    CodeError, ExecutionId, FromWorker, Job, Outcome, Reply, Request, ServerName, Stream, ToWorker, ToolName,
-    frame,
+    CodeError, Detail, ExecutionId, FromWorker, Job, Outcome, Reply, Request, ServerName, Stream, ToWorker,
+    ToolName, frame,
 };
 use nix::sys::signal::Signal;
 
@@ -100,7 +100,8 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
         write_and_wait(wire, &frame::encode(&reply, u32::MAX).unwrap_or_default())
     }),
     ("a job of its own", |wire| {
-        let job = Job { execution: ExecutionId(u128::MAX), code: "well".into(), servers: vec![] };
+        let job =
+            Job { execution: ExecutionId(u128::MAX), code: "well".into(), servers: vec![], session: false };
         write_and_wait(wire, &frame::encode(&ToWorker::Run(job), u32::MAX).unwrap_or_default())
     }),
     // Bytes that are no message.
@@ -129,7 +130,10 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
         asked(wire, call("echo", format!("{{{}\"value\":1}}", "\"value\":1,".repeat(500_000))))
     }),
     ("a search of 8 MB", |wire| {
-        asked(wire, Request::Search { query: "text ".repeat(1_600_000), limit: u32::MAX })
+        asked(
+            wire,
+            Request::Search { query: "text ".repeat(1_600_000), limit: u32::MAX, detail: Detail::Full },
+        )
     }),
     ("a server that is not there", |wire| {
         asked(

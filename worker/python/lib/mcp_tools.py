@@ -27,9 +27,9 @@ def list_servers():
     return ask(_lockhouse.list_servers)
 
 
-def search_tools(query, limit=10):
+def search_tools(query, limit=10, detail="signatures"):
     """Permitted tools that match, best first, each with its signature."""
-    return ask(_lockhouse.search, str(query), min(max(int(limit), 1), 1_000))
+    return ask(_lockhouse.search, str(query), min(max(int(limit), 1), 1_000), detail)
 
 
 def describe(server, tool=None):

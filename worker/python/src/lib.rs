@@ -17,7 +17,8 @@ mod _lockhouse {
     #[pymodule_export]
     use crate::native::{
         call, describe, drain, fileno, flush, get_prompt, list_prompts, list_resources, list_servers,
-        list_tools, read_resource, search, start_call, wake_fileno, write,
+        list_tools, load_result, load_skill, read_resource, search, search_skills, start_call, wake_fileno,
+        write,
     };
 
     /// Serves forks until the supervisor closes the socket on standard input.

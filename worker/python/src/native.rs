@@ -6,7 +6,8 @@ use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 
 use lockhouse_protocol::{
-    Failure, FailureCode, InvalidName, PromptName, Reply, Request, ResourceUri, ServerName, Stream, ToolName,
+    Detail, Failure, FailureCode, InvalidName, PromptName, Reply, Request, ResourceUri, ResultHandle,
+    ServerName, SkillName, Stream, ToolName,
 };
 use lockhouse_worker::tool_host::ToolHost;
 use pyo3::exceptions::PyRuntimeError;
@@ -148,8 +149,29 @@ pub(crate) fn describe<'py>(py: Python<'py>, server: &str, tool: &str) -> PyResu
 
 /// Permitted tools that match.
 #[pyfunction]
-pub(crate) fn search(py: Python<'_>, query: String, limit: u32) -> PyResult<Pair<'_>> {
-    ask(py, Ok::<_, InvalidName>(Request::Search { query, limit }))
+#[pyo3(signature = (query, limit, detail="signatures"))]
+pub(crate) fn search<'py>(py: Python<'py>, query: String, limit: u32, detail: &str) -> PyResult<Pair<'py>> {
+    let no_detail = || r#"the detail is one of "names", "signatures" and "full""#;
+    let detail = Detail::named(detail).ok_or_else(no_detail);
+    ask(py, detail.map(|detail| Request::Search { query, limit, detail }))
+}
+
+/// A value that the supervisor keeps.
+#[pyfunction]
+pub(crate) fn load_result<'py>(py: Python<'py>, handle: &str) -> PyResult<Pair<'py>> {
+    ask(py, ResultHandle::new(handle).map(|handle| Request::LoadResult { handle }))
+}
+
+/// A saved skill's code.
+#[pyfunction]
+pub(crate) fn load_skill<'py>(py: Python<'py>, name: &str) -> PyResult<Pair<'py>> {
+    ask(py, SkillName::new(name).map(|name| Request::LoadSkill { name }))
+}
+
+/// Saved skills that match.
+#[pyfunction]
+pub(crate) fn search_skills(py: Python<'_>, query: String, limit: u32) -> PyResult<Pair<'_>> {
+    ask(py, Ok::<_, InvalidName>(Request::SearchSkills { query, limit }))
 }
 
 /// Queues a call whose reply [`drain`] will give. -1 for a name that cannot be.

@@ -83,7 +83,8 @@ impl Interpreter {
 
     /// Leaves nothing that a program could find: what the warm-up declares is local to it.
     fn warm(&self) {
-        let job = Job { execution: ExecutionId(0), code: WARM_UP.to_owned(), servers: Vec::new() };
+        let job =
+            Job { execution: ExecutionId(0), code: WARM_UP.to_owned(), servers: Vec::new(), session: false };
         let outcome = self.execution(None).run(&job);
         debug_assert!(matches!(outcome, Outcome::Value(Some(_))), "{outcome:?}");
         self.rejections.borrow_mut().clear();

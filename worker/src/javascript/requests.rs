@@ -1,6 +1,8 @@
 //! Requests as the realm asks for them, and replies as it gets them.
 
-use lockhouse_protocol::{Failure, PromptName, Reply, Request, ResourceUri, ServerName, ToolName};
+use lockhouse_protocol::{
+    Detail, Failure, PromptName, Reply, Request, ResourceUri, ResultHandle, ServerName, SkillName, ToolName,
+};
 use rquickjs::{Ctx, Object, Result, Value};
 
 /// A request as the realm has it.
@@ -32,7 +34,8 @@ fn request(asked: Asked) -> std::result::Result<Request, String> {
         "list_servers" => Request::ListServers,
         "search" => {
             let limit = second.parse().map_err(|_| "the limit is not a number".to_owned())?;
-            Request::Search { query: first, limit }
+            let detail = Detail::named(&third).ok_or_else(no_detail)?;
+            Request::Search { query: first, limit, detail }
         }
         "list_resources" => Request::ListResources { server: server(first)? },
         "read_resource" => {
@@ -44,8 +47,24 @@ fn request(asked: Asked) -> std::result::Result<Request, String> {
             let name = PromptName::new(second).map_err(|invalid| invalid.to_string())?;
             Request::GetPrompt { server: server(first)?, name, arguments: third.into_bytes() }
         }
+        "load_result" => {
+            let handle = ResultHandle::new(first).map_err(|invalid| invalid.to_string())?;
+            Request::LoadResult { handle }
+        }
+        "load_skill" => {
+            let name = SkillName::new(first).map_err(|invalid| invalid.to_string())?;
+            Request::LoadSkill { name }
+        }
+        "search_skills" => {
+            let limit = second.parse().map_err(|_| "the limit is not a number".to_owned())?;
+            Request::SearchSkills { query: first, limit }
+        }
         other => return Err(format!("there are no requests of the kind {other}")),
     })
+}
+
+fn no_detail() -> String {
+    r#"the detail is one of "names", "signatures" and "full""#.into()
 }
 
 /// The request of a native call. A name that can be no name is one of something that does not exist, and nobody needs to

@@ -41,7 +41,8 @@
     const asked = { ...(isObject(query) ? query : { query }), ...(isObject(options) ? options : { limit: options }) };
     const words = [asked.search ?? asked.query ?? ""].flat().map(String).join(" ");
     const most = Math.min(Math.max(Math.trunc(Number(asked.limit)) || 10, 1), 1000);
-    return request("search", [words, String(most)], undefined, "a search for tools");
+    const detail = asked.detail ?? "signatures";
+    return request("search", [words, String(most), String(detail)], undefined, "a search for tools");
   };
   const listServers = () => request("list_servers", [], undefined, "the list of servers");
   const offer = (name) => (server, ...values) => {
