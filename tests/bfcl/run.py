@@ -163,7 +163,7 @@ def main() -> int:
     options.add_argument("--subset", action="store_true")
     options.add_argument("--show", action="store_true")
     options.add_argument("--lanes", type=int, default=2)
-    given = options.parse_args()
+    given = options.parse_intermixed_args()
 
     chosen, outcomes, waiting = tasks(given.only, given.subset), [], SimpleQueue()
     for task in chosen:
