@@ -36,6 +36,11 @@
     const [, server, tool] = resolve(...(typeof second === "string" ? [first, second] : split(first)));
     return request("describe", [server, tool], undefined, `describe ${server}.${tool}`);
   };
+  // As it is known elsewhere: the parameters are the JSON schema.
+  const getToolSchema = async (name) => {
+    const tool = await describe(name);
+    return { ...tool, name: `mcp__${tool.server}__${tool.name}`, parameters: tool.inputSchema };
+  };
   const searchTools = (query, options) => {
     const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
     const asked = { ...(isObject(query) ? query : { query }), ...(isObject(options) ? options : { limit: options }) };
@@ -43,6 +48,11 @@
     const most = Math.min(Math.max(Math.trunc(Number(asked.limit)) || 10, 1), 1000);
     const detail = asked.detail ?? "signatures";
     return request("search", [words, String(most), String(detail)], undefined, "a search for tools");
+  };
+  // With the names that `callMCPTool` takes.
+  const discoverMCPTools = async (query, options) => {
+    const rows = await searchTools(query ?? "", options ?? query?.limit ?? 50);
+    return rows.map((row) => ({ ...row, name: `mcp__${row.server}__${row.tool}`, description: row.summary }));
   };
   const listServers = () => request("list_servers", [], undefined, "the list of servers");
   const offer = (name) => (server, ...values) => {
@@ -57,8 +67,8 @@
     listResources, readResource, listPrompts, getPrompt,
     list_resources: listResources, read_resource: readResource, list_prompts: listPrompts, get_prompt: getPrompt,
     callMCPTool: callTool, call_mcp_tool: callTool,
-    discoverMCPTools: searchTools, discover_mcp_tools: searchTools,
-    getToolSchema: describe, get_tool_schema: describe,
+    discoverMCPTools, discover_mcp_tools: discoverMCPTools,
+    getToolSchema, get_tool_schema: getToolSchema,
   };
   const noServer = (name) => {
     const all = [...servers.keys()];
