@@ -1,4 +1,5 @@
-"""An upstream server that offers the tools of a file, and can do none of them. Usage: catalogue_server.py FILE"""
+"""An upstream server that offers the tools of a file, each of which gives back its name and what it was called with.
+Usage: catalogue_server.py FILE"""
 
 import json
 import sys
@@ -37,6 +38,9 @@ def main(path: str):
             answer["result"] = {"tools": listed[page]}
             if page + 1 < len(listed):
                 answer["result"]["nextCursor"] = str(page + 1)
+        elif method == "tools/call":
+            given = {"tool": params["name"], "given": params.get("arguments") or {}}
+            answer["result"] = {"content": [{"type": "text", "text": ""}], "structuredContent": given}
         elif method == "ping":
             answer["result"] = {}
         else:

@@ -177,7 +177,9 @@ impl Module {
     fn about(&self, function: &Function) -> Vec<String> {
         let mut lines = comment_lines(&function.tool.description, DESCRIPTION_CHARS_MAX);
         if function.asks {
-            lines.push(String::new());
+            if !lines.is_empty() {
+                lines.push(String::new());
+            }
             lines.push("A person is asked before each call.".into());
         }
         let mut parameters: Vec<String> = Vec::new();

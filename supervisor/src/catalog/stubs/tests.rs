@@ -75,8 +75,7 @@ fn text_of_a_server_stays_in_its_comment() {
     let hostile =
         "a\"\"\"\nimport os #\\\r\n*/ export const x = 1; /*\n@ts-nocheck\n# type: ignore\u{2028}\u{202e}x\"";
     let tool = json!({"name": "t", "description": hostile, "inputSchema": {"properties": {
-        "x": {"type": "string", "description": hostile, "default": hostile},
-        hostile: {"properties": {hostile: {"enum": [hostile]}}, "description": hostile}}}});
+        "x": {"type": "string", "description": hostile, "default": hostile}}}});
     let [module, later, declarations] = written(&catalogue(&[tool]));
     parse(&[module.clone(), later]).expect("Python");
     assert!(!module.lines().any(|line| line.starts_with("import os")), "{module}");
