@@ -5,6 +5,7 @@
 
 mod answer;
 mod ending;
+mod shown;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -22,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use answer::{Answer, Language, Refusal, Sandbox, Status, parsed};
 pub(crate) use ending::Ending;
+pub(crate) use shown::{part, shorten, text_of};
 
 use crate::ai_client::Clock;
 use crate::gate::{Asked, CallRecord, Gate, Requester};
