@@ -74,7 +74,7 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
         tokio::spawn(ask_here(desk.watch(Seat::Terminal)));
         None
     } else {
-        ControlSocket::open(desk).map_err(|reason| tracing::info!("{reason}")).ok()
+        ControlSocket::open(desk, supervisor.sessions()).map_err(|reason| tracing::info!("{reason}")).ok()
     };
     let answer = supervisor.run_code(request, &cancelled).await;
     supervisor.close().await;
@@ -85,7 +85,7 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     }
     ExitCode::from(match answer.refusal {
         Some(Refusal::InvalidRequest) => USAGE,
-        Some(Refusal::Unavailable) => UNAVAILABLE,
+        Some(Refusal::Unavailable | Refusal::SessionEnded | Refusal::SessionsBusy) => UNAVAILABLE,
         None => answer.status.exit_code(),
     })
 }
@@ -140,7 +140,7 @@ fn request(arguments: Arguments) -> Result<CodeRequest, String> {
         Some(_) => return Err("--timeout takes seconds above 0".into()),
     };
     let servers = (!arguments.server.is_empty()).then_some(arguments.server);
-    Ok(CodeRequest { language, code, timeout, servers })
+    Ok(CodeRequest { language, code, timeout, servers, session: None })
 }
 
 fn read(file: &Path) -> Result<String, String> {
