@@ -34,6 +34,7 @@ use crate::execution::ExecutionLimits;
 use crate::gate::ApprovalSettings;
 use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
 use crate::results;
+use crate::sessions::SessionSettings;
 use crate::upstream::{Places, ServerDefinition, ServerLimits};
 pub(crate) use requirements::Refusal;
 use requirements::Requirements;
@@ -138,6 +139,7 @@ pub(crate) struct Settings {
     pub(crate) audit: AuditSettings,
     pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
     pub(crate) places: Places,
+    pub(crate) sessions: SessionSettings,
     pub(crate) approvals: ApprovalSettings,
     /// The policy, if it is the user's own and an answer of theirs may change it.
     pub(crate) own_policy: Option<PolicyFile>,
@@ -187,6 +189,7 @@ impl Settings {
                 state: locate::state_directory(),
                 tools_lifetime: Duration::from_secs(u64::from(document.catalogue.lifetime_hours) * 3_600),
             },
+            sessions: sessions(&document.sessions),
             refused,
             unused,
             document,
@@ -359,6 +362,14 @@ pub(crate) fn read(path: &Path) -> Result<Source, ConfigError> {
         unusable(format!("it is not UTF-8: line {line} has an invalid byte"))
     })?;
     Ok(Source { path: path.display().to_string(), text })
+}
+
+fn sessions(document: &document::Sessions) -> SessionSettings {
+    SessionSettings {
+        max: document.max as usize,
+        idle: Duration::from_secs_f64(document.idle_seconds),
+        life: Duration::from_secs_f64(document.life_seconds),
+    }
 }
 
 fn approvals(document: &document::Document) -> ApprovalSettings {

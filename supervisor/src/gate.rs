@@ -41,9 +41,10 @@ use force::Force;
 use limits::Limiter;
 use schema::Schemas;
 
+use crate::ai_client::Owner;
 use crate::audit::Audit;
 use crate::catalog::Catalogue;
-use crate::results::{Owner, Results};
+use crate::results::Results;
 use crate::upstream::{Caller, Upstreams};
 
 /// Characters of a failure's message, which may repeat an upstream server's words.

@@ -18,6 +18,7 @@ mod json;
 mod pool;
 mod protections;
 mod results;
+mod sessions;
 mod supervisor;
 mod upstream;
 

@@ -116,8 +116,21 @@
   // `mcp` gives way to a server of that name.
   const isFree = (name) => !(name in globalThis) || (name === "mcp" && globalThis.mcp === mcp);
   // Makes the servers of one execution; each is global under its name where nothing else has that name.
+  const made = new Map();
   realm.serve = (list) => {
-    for (const name of list) serverObject(name);
+    // In a session's next run servers may have changed, and code has the objects that it had.
+    servers.clear();
+    for (const name of list) {
+      const known = made.get(name);
+      if (known) {
+        known.list = undefined;
+        known.properties.clear();
+        servers.set(name, known);
+      } else {
+        serverObject(name);
+        made.set(name, servers.get(name));
+      }
+    }
     for (const form of [(name) => name, (name) => name.replaceAll("-", "_"), camel]) {
       for (const name of list) {
         if (isFree(form(name))) global(form(name), servers.get(name).proxy);
