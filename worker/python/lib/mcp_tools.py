@@ -9,7 +9,7 @@ from lockhouse_calls import ToolError, ask, call, identifier, known_servers, ser
 from lockhouse_calls import arguments_of as _arguments_of, tools_of as _tools_of
 from lockhouse_resources import get_prompt, list_prompts, list_resources, read_resource
 from lockhouse_servers import server_attribute as _server_attribute
-from lockhouse_values import Blob, Text
+from lockhouse_values import Blob, Server, Text
 
 __path__ = []
 __all__ = [
@@ -23,8 +23,8 @@ def __getattr__(name):
 
 
 def list_servers():
-    """The MCP servers this code may use, with their state and number of tools."""
-    return ask(_lockhouse.list_servers)
+    """The MCP servers this code may use: names, each with its `state` and the number of its `tools`."""
+    return [Server(row) for row in ask(_lockhouse.list_servers)]
 
 
 def search_tools(query, limit=10, detail="signatures"):
