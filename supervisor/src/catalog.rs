@@ -7,6 +7,7 @@ mod catalogue;
 mod fingerprint;
 mod search;
 mod signature;
+mod wrapping;
 
 use lockhouse_protocol::ToolName;
 use serde_json::{Map, Value, json};
@@ -45,6 +46,8 @@ pub(crate) struct Tool {
     /// Whether it takes nothing but `parameters`. JSON Schema permits more unless it is told not to; what servers mean by
     /// a list of properties is that it is the whole list.
     pub(crate) closed: bool,
+    /// Whether its results are wrapped by its server's library.
+    pub(crate) wraps: bool,
     /// Whether the server says that the tool changes nothing.
     pub(crate) read_only: bool,
     pub(crate) python: String,
@@ -93,12 +96,13 @@ impl Tool {
         };
         let identifier = identifier(name.as_str());
         let summary = summary(&description);
+        let inner = raw.get("outputSchema").and_then(wrapping::inner);
         let shape = signature::Shape {
             identifier: &identifier,
             parameters: &parameters,
             required,
             schema,
-            output: raw.get("outputSchema"),
+            output: inner.as_ref().or(raw.get("outputSchema")),
         };
         Some(Self {
             python: shape.python(),
@@ -115,6 +119,7 @@ impl Tool {
             parameters,
             required,
             closed,
+            wraps: inner.is_some(),
         })
     }
 
@@ -165,6 +170,9 @@ impl Tool {
             if let Some(schema) = definition.get_mut(part) {
                 full[part] = schema.take();
             }
+        }
+        if let Some(inner) = full.get("outputSchema").and_then(wrapping::inner) {
+            full["outputSchema"] = inner;
         }
         full
     }
