@@ -15,6 +15,7 @@ use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Language, Refusal, Sandbox};
 use crate::gate::{Approvers, Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Lease, Pool, PoolError, Start};
+use crate::skills::Skills;
 use crate::upstream::{Caller, Upstreams};
 use reload::InForce;
 
@@ -70,8 +71,9 @@ impl Supervisor {
         }
         let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
         audit.keep_out(upstreams.secrets());
+        let skills = settings.skills.enabled.then(|| Arc::new(Skills::new(&settings.skills)));
         let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
-        let gate = Gate::new(policy, audit.clone(), upstreams, reply_bytes_max);
+        let gate = Gate::new(policy, audit.clone(), upstreams, skills, reply_bytes_max);
         // Before the first zygote: what is started from here on is started in our part of the hierarchy.
         let groups = ControlGroups::take();
         let pool = |language: Language| {

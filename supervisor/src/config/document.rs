@@ -11,6 +11,7 @@ use super::dialects::{self, Listed};
 use super::references::Surroundings;
 use crate::audit::REDACTED;
 use crate::gate::Through;
+use crate::skills::DIRECTORIES_MAX;
 use crate::upstream::ServerLimits;
 
 /// The whole file.
@@ -24,6 +25,7 @@ pub(super) struct Document {
     pub(super) audit: Audit,
     pub(super) approvals: Approvals,
     pub(super) catalogue: Catalogue,
+    pub(super) skills: Skills,
     /// Files of AI clients whose servers are ours too.
     pub(super) servers_files: Vec<String>,
     /// Read by [`dialects::read_own`], which knows what must not be shown.
@@ -160,6 +162,22 @@ impl Default for Catalogue {
     }
 }
 
+/// `[skills]`
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Skills {
+    /// Whether there are any.
+    pub(super) enabled: bool,
+    /// Folders of skills that are read and never written, such as a git checkout.
+    pub(super) directories: Vec<String>,
+}
+
+impl Default for Skills {
+    fn default() -> Self {
+        Self { enabled: true, directories: Vec::new() }
+    }
+}
+
 impl Document {
     /// Reads and checks the file.
     pub(super) fn parse(source: &Source, surroundings: &Surroundings) -> Result<Self, Diagnostics> {
@@ -187,6 +205,7 @@ impl Document {
             (self.audit != other.audit, "[audit]"),
             (self.approvals != other.approvals, "[approvals]"),
             (self.catalogue != other.catalogue, "[catalogue]"),
+            (self.skills != other.skills, "[skills]"),
         ];
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, table)| table).collect()
     }
@@ -219,6 +238,7 @@ impl Document {
             ((1..=1_000_000).contains(&pool.recycle_after), "recycle_after", "1 to 1000000"),
             ((1..=86_400).contains(&pool.recycle_seconds), "recycle_seconds", "1 to 86400"),
             ((0..=8_760).contains(&self.catalogue.lifetime_hours), "lifetime_hours", "0 to 8760"),
+            (self.skills.directories.len() <= DIRECTORIES_MAX, "directories", "at most 20"),
             ((1..=3_650).contains(&self.audit.keep_days), "keep_days", "1 to 3650"),
             ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
         ];
@@ -270,7 +290,16 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
     if text[start..end].starts_with("[servers.") && !text[start..end].contains('=') {
         return false;
     }
-    let others = ["[limits]", "[pool]", "[python]", "[javascript]", "[audit]", "[approvals]", "[catalogue]"];
+    let others = [
+        "[limits]",
+        "[pool]",
+        "[python]",
+        "[javascript]",
+        "[audit]",
+        "[approvals]",
+        "[catalogue]",
+        "[skills]",
+    ];
     let header = others.iter().filter_map(|header| text[..end].rfind(&format!("\n{header}"))).max();
     let table = &text[header.unwrap_or(0)..end];
     table.contains("servers") || table.contains("env")

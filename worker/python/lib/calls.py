@@ -11,6 +11,7 @@ from lockhouse_values import from_envelope, parse, to_json
 
 
 CODE = "<code>"  # The file name of the program.
+SKILL = "skills/"  # Begins the file name of a skill that it imports.
 _FRAMES_MAX = 64
 
 
@@ -58,6 +59,11 @@ def call(server, tool, arguments, timeout=None):
     flush()
     require_room(len(arguments))
     return read(from_envelope, _lockhouse.call(server, tool, arguments, timeout_ms, line), server, tool)
+
+
+def is_code(file):
+    """Whether the file is the program's own, or a skill's."""
+    return file == CODE or file.startswith(SKILL)
 
 
 def line_here():

@@ -7,7 +7,7 @@ import linecache
 import traceback
 import warnings
 
-from lockhouse_calls import CODE as FILENAME, ToolError
+from lockhouse_calls import CODE as FILENAME, ToolError, is_code
 from lockhouse_hints import hint, truth
 
 MAX_MESSAGE = 2_000
@@ -36,7 +36,8 @@ def set_source(code):
 def report(error, awaiting=None):
     """The parts of a failure, each bounded. `awaiting` is the main coroutine, if there is one."""
     frames = _frames(error.__traceback__) or _awaited(awaiting)
-    line, column = _place(*frames[-1][:3]) if frames else (None, None)
+    own = [frame for frame in frames if frame[0].co_filename == FILENAME]
+    line, column = _place(*own[-1][:3]) if own else (None, None)
     if _is_in_source(error) and not frames:
         line, column = _positive(error.lineno), _positive(error.offset)
     if isinstance(error, MemoryError):
@@ -81,7 +82,7 @@ def _frames(trace):
     """(code, line, instruction, times) of the code's own frames, outermost first; of very many the ends."""
     frames = []
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == FILENAME:
+        if is_code(trace.tb_frame.f_code.co_filename):
             code, line, times = trace.tb_frame.f_code, trace.tb_lineno, 1
             if frames and frames[-1][:2] == (code, line):
                 times += frames.pop()[3]
@@ -97,7 +98,7 @@ def _awaited(coroutine):
     frames = []
     while getattr(coroutine, "cr_frame", None) is not None:
         frame = coroutine.cr_frame
-        if frame.f_code.co_filename == FILENAME:
+        if is_code(frame.f_code.co_filename):
             frames.append((frame.f_code, frame.f_lineno, frame.f_lasti, 1))
         coroutine = coroutine.cr_await
     return frames
@@ -132,8 +133,9 @@ def _chain(error, frames):
 def _one(error, frames):
     lines = ["Traceback (most recent call last):"] if frames else []
     for code, line, _, times in frames:
-        source = _lines[line - 1].strip() if line and line <= len(_lines) else ""
-        entry = f'  File "{FILENAME}", line {line}, in {code.co_name}' + (f"\n    {source}" if source else "")
+        lines_of = _lines if code.co_filename == FILENAME else linecache.cache.get(code.co_filename, (0, 0, ()))[2]
+        source = lines_of[line - 1].strip() if line and line <= len(lines_of) else ""
+        entry = f'  File "{code.co_filename}", line {line}, in {code.co_name}' + (f"\n    {source}" if source else "")
         lines.extend([entry] * min(times, _COLLAPSE))
         if times > _COLLAPSE:
             lines.append(f"  [Previous line repeated {times - _COLLAPSE} more times]")
@@ -212,7 +214,8 @@ def hide_own_frames():
 def _without_ours(walk):
     def walk_without_ours(start):
         for item in walk(start):
-            if not str(item[0].f_globals.get("__name__")).startswith(("lockhouse_", "mcp_tools")):
+            name = str(item[0].f_globals.get("__name__"))
+            if not name.startswith(("lockhouse_", "mcp_tools")) and name != "skills":
                 yield item
 
     return walk_without_ours
