@@ -180,8 +180,10 @@ fn told(answer: &Answer, error: &CodeError) -> String {
     let traceback = traceback.unwrap_or_default();
     let place = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
     let hint = error.hint.as_ref().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
+    let changed =
+        answer.changed.as_ref().map(|changed| format!("\n  changed: {changed}")).unwrap_or_default();
     format!(
-        "{traceback}lockhouse: {}: {}{place}: {}{hint}",
+        "{traceback}lockhouse: {}: {}{place}: {}{hint}{changed}",
         answer.status.as_str(),
         error.kind,
         error.message

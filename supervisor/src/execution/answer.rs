@@ -4,7 +4,8 @@ use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{Ended, Ending};
+use super::Ended;
+use super::told::{changed, told};
 use crate::gate::CallRecord;
 
 /// A language that code may be written in.
@@ -80,6 +81,8 @@ pub(crate) struct Answer {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) error: Option<CodeError>,
+    /// Beside an error: what may have been changed before it, in a sentence.
+    pub(crate) changed: Option<String>,
     pub(crate) calls: Vec<CallRecord>,
     /// None when no worker was involved.
     pub(crate) sandbox: Option<Sandbox>,
@@ -113,6 +116,7 @@ impl Answer {
             stdout: String::new(),
             stderr: String::new(),
             error: Some(error),
+            changed: None,
             calls: Vec::new(),
             sandbox: None,
             refusal: Some(refusal),
@@ -122,9 +126,11 @@ impl Answer {
 
     pub(crate) fn new(execution: ExecutionId, ended: Ended, wall_limit: f32, sandbox: Sandbox) -> Self {
         let stats = stats(&ended);
-        let Ended { ending, stdout, stderr, calls, .. } = ended;
-        let (status, value, error) = told(ending, wall_limit);
+        let Ended { ending, stdout, stderr, calls, waiting, .. } = ended;
+        let (over, waiting) = calls.split_at(calls.len().saturating_sub(waiting));
+        let (status, value, error) = told(ending, wall_limit, over, waiting);
         let error = error.map(bounded);
+        let changed = error.as_ref().and_then(|_| changed(&calls));
         Self {
             execution,
             status,
@@ -132,6 +138,7 @@ impl Answer {
             stdout,
             stderr,
             error,
+            changed,
             calls,
             sandbox: Some(sandbox),
             refusal: None,
@@ -157,7 +164,7 @@ impl Answer {
             }
         }
         if let Some(error) = &self.error {
-            put("error", error_json(error));
+            put("error", error_json(error, self.changed.as_deref()));
         }
         put("calls", self.calls.iter().map(call_json).collect());
         let kept_out = self.bytes_kept_out();
@@ -193,42 +200,6 @@ pub(crate) fn parsed(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().into())
 }
 
-fn told(ending: Ending, wall_limit: f32) -> (Status, Option<Box<RawValue>>, Option<CodeError>) {
-    let words =
-        |kind: &str, message: String| CodeError { kind: kind.into(), message, ..CodeError::default() };
-    match ending {
-        Ending::Value(None) => (Status::Ok, None, None),
-        Ending::Value(Some(json)) => match serde_json::from_slice(&json) {
-            Ok(value) => (Status::Ok, Some(value), None),
-            Err(error) => {
-                let error = words("ValueError", format!("the value is not JSON: {error}"));
-                (Status::Error, None, Some(error))
-            }
-        },
-        Ending::Error(error) => (Status::Error, None, Some(error)),
-        Ending::Timeout(place) => {
-            let message = format!("the code did not end within {wall_limit} s");
-            (
-                Status::Timeout,
-                None,
-                Some(CodeError { message, kind: "Timeout".into(), ..place.unwrap_or_default() }),
-            )
-        }
-        Ending::Limit(message, place) => (
-            Status::Limit,
-            None,
-            Some(CodeError { message, kind: "Limit".into(), ..place.unwrap_or_default() }),
-        ),
-        Ending::Killed(message) => (Status::Killed, None, Some(words("Killed", message))),
-        Ending::Broken(why) => (
-            Status::Killed,
-            None,
-            Some(words("Killed", format!("the worker broke the protocol and was killed: {why}"))),
-        ),
-        Ending::Cancelled => (Status::Cancelled, None, None),
-    }
-}
-
 fn bounded(error: CodeError) -> CodeError {
     let cut = |text: String, max: usize| match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -257,7 +228,7 @@ fn stats(ended: &Ended) -> Map<String, Value> {
     stats
 }
 
-fn error_json(error: &CodeError) -> Value {
+fn error_json(error: &CodeError, changed: Option<&str>) -> Value {
     let mut json = json!({"type": error.kind, "message": error.message});
     let parts = [
         ("code", error.code.clone().map(Value::from)),
@@ -265,6 +236,7 @@ fn error_json(error: &CodeError) -> Value {
         ("column", error.column.map(Value::from)),
         ("traceback", error.traceback.clone().map(Value::from)),
         ("hint", error.hint.clone().map(Value::from)),
+        ("changed", changed.map(Value::from)),
     ];
     for (name, value) in parts {
         if let Some(value) = value {

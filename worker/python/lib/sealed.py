@@ -14,8 +14,9 @@ import socket
 import sys
 from importlib.machinery import BuiltinImporter, FrozenImporter
 
-from lockhouse_calls import identifier, is_code, server_named
+from lockhouse_calls import identifier, server_named
 from lockhouse_servers import ServerFinder
+from lockhouse_sources import is_code
 from skills import SkillFinder
 from lockhouse_streams import INPUT, PREFIX, tell
 

@@ -3,12 +3,11 @@
 import ast
 import builtins
 import dis
-import linecache
 import sys
 from inspect import unwrap
 from types import CodeType, FunctionType
 
-from lockhouse_calls import CODE
+import lockhouse_sources as sources
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -29,11 +28,12 @@ NotSavable.__module__ = "builtins"
 def source_of(thing):
     """A module's source that defines it under its name."""
     name = getattr(thing, "__name__", None)
-    program = _Program("".join(linecache.cache[CODE][2]))
-    node = program.definition(name)
     inner = unwrap(thing)
+    is_function = isinstance(inner, FunctionType)
+    program = _Program("".join(sources.text(inner.__code__.co_filename if is_function else sources.current())))
+    node = program.definition(name)
     line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) if node else None
-    is_another = isinstance(inner, FunctionType) and (inner.__code__.co_filename, inner.__code__.co_firstlineno) != (CODE, line)
+    is_another = is_function and inner.__code__.co_firstlineno != line
     if node is None or is_another or vars(sys.modules["__main__"]).get(name) is not thing:
         raise NotSavable(f"{name or thing!r} is not defined by a def or class at the top of this program; "
                          "move it there, or give its source: skills.save(name, description, code=\"\"\"…\"\"\")")
@@ -75,7 +75,7 @@ class _Program:
 
     def needs(self, node):
         """The global names that a statement reads, now or when it is called."""
-        codes = [compile(ast.Module([*self.futures, node], []), CODE, "exec", dont_inherit=True)]
+        codes = [compile(ast.Module([*self.futures, node], []), sources.CODE, "exec", dont_inherit=True)]
         names = set()
         for code in codes:
             codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]

@@ -7,13 +7,13 @@
 """
 
 import builtins
-import linecache
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 import _lockhouse
-from lockhouse_calls import SKILL, ToolError, ask, call
+import lockhouse_sources as sources
+from lockhouse_calls import ToolError, ask, call
 from lockhouse_servers import _imported, missing
 from lockhouse_values import to_json
 
@@ -42,9 +42,9 @@ def save(what, description=None, tags=(), *, name=None, code=None, tests=None):
         description = _first_sentence(what) if description is None else description
     if not isinstance(code, str):
         raise TypeError(f"there is no function {name} in this program; give the function itself, or its source as code=")
-    for text, file in (code, _file(name)), (tests, f"{_file(name)} (tests)"):
-        if text is not None:
-            compile(text, file, "exec", dont_inherit=True, flags=0 if text is code else _AWAIT)
+    compile(code, f"skills/{name}", "exec", dont_inherit=True)
+    if tests is not None:
+        compile(tests, f"skills/{name}, tests", "exec", _AWAIT, dont_inherit=True)
     tags = [tags] if isinstance(tags, str) else builtins.list(tags)
     skill = {"name": name, "description": description, "tags": tags, "language": "python", "code": code, "tests": tests}
     return call("skills", "save", to_json({key: value for key, value in skill.items() if value is not None}, strict=True))
@@ -67,10 +67,6 @@ def list():
     return search("", 50)
 
 
-def _file(name):
-    return SKILL + str(name)
-
-
 class SkillFinder:
     """Finds `skills.<name>`. What is found is a module like any other, and its code runs with what the program may do."""
 
@@ -87,7 +83,7 @@ class SkillFinder:
         if skill["language"] != "python":
             raise ImportError(f"the skill {skill['name']} is written in {skill['language']}: only {skill['language']} can import "
                               f"it, and this program is Python", name=fullname)
-        return ModuleSpec(fullname, cls, origin=_file(name), loader_state=skill)
+        return ModuleSpec(fullname, cls, origin=sources.SKILL + name, loader_state=skill)
 
     @staticmethod
     def create_module(spec):
@@ -98,8 +94,8 @@ class SkillFinder:
 
     @staticmethod
     def exec_module(module):
-        file, code = module.__spec__.origin, module.__spec__.loader_state["code"]
-        linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
+        code = module.__spec__.loader_state["code"]
+        file = sources.skill(module.__name__[len(_PREFIX):], code)
         exec(compile(code, file, "exec", dont_inherit=True), vars(module))
 
 
