@@ -17,6 +17,7 @@ use crate::gate::{Approvers, Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Pool, PoolError, Start};
 use crate::results::Results;
 use crate::sessions::{NoTurn, SessionKey, Sessions, Turn};
+use crate::skills::Skills;
 use crate::upstream::{Caller, Upstreams};
 use reload::InForce;
 
@@ -87,9 +88,10 @@ impl Supervisor {
         }
         let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
         audit.keep_out(upstreams.secrets());
+        let skills = settings.skills.enabled.then(|| Arc::new(Skills::new(&settings.skills)));
         let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
         let results = Arc::new(results);
-        let gate = Gate::new(policy, audit.clone(), upstreams, results.clone(), reply_bytes_max);
+        let gate = Gate::new(policy, audit.clone(), upstreams, skills, results.clone(), reply_bytes_max);
         // Before the first zygote: what is started from here on is started in our part of the hierarchy.
         let groups = ControlGroups::take();
         let pool = |language: Language| {
