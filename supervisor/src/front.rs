@@ -1,6 +1,7 @@
 //! What the AI client meets: an MCP server with three tools, which are always the same.
 
 mod ask;
+mod search;
 mod shown;
 mod stdin;
 mod tools;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_policies::ClientName;
-use lockhouse_protocol::{Detail, ResultHandle};
+use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
     JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
@@ -23,14 +24,12 @@ use tokio_util::sync::CancellationToken;
 use ask::{Display, Run, Step, Suspended};
 
 use crate::execution::{Answer, Language, Status};
-use crate::gate::Scope;
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// One line of JSON from the AI client, bytes. Far above the limit for code, so that what is too long gets an answer.
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The tool list never changes while we run.
 const TOOLS_TTL_MS: u64 = 3_600_000;
-const SEARCH_LIMIT: usize = 10;
 
 /// Serves one AI client over standard input and output, until it closes or `closing`.
 pub(crate) async fn serve_stdio(
@@ -179,28 +178,10 @@ impl Front {
     }
 
     async fn search_tools(&self, arguments: &JsonObject, client: Option<&ClientName>) -> CallToolResult {
-        let query = match arguments.get("query") {
-            None => "",
-            Some(Value::String(query)) => query,
-            Some(_) => return invalid("query must be a string"),
-        };
-        let detail = match arguments.get("detail") {
-            None | Some(Value::Null) => Some(Detail::default()),
-            Some(detail) => detail.as_str().and_then(Detail::named),
-        };
-        let Some(detail) = detail else {
-            return invalid(r#"detail must be "names", "signatures" or "full""#);
-        };
-        let gate = self.supervisor.gate();
-        let scope = Scope::all(gate.servers());
-        let tools = gate.search(&scope, client, query, SEARCH_LIMIT, detail).await;
-        let limit = self.supervisor.settings().shown_bytes;
-        let mut result = shown::first_of("tools", tools, limit);
-        let unavailable = gate.unavailable(scope.servers());
-        if !unavailable.is_empty() {
-            result["unavailable"] = unavailable.into();
+        match search::Asked::of(arguments) {
+            Ok(asked) => CallToolResult::structured(search::search(&self.supervisor, &asked, client).await),
+            Err(message) => invalid(message),
         }
-        CallToolResult::structured(result)
     }
 
     fn get_result(&self, arguments: &JsonObject) -> CallToolResult {

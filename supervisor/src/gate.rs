@@ -15,6 +15,7 @@ mod listed;
 mod lookups;
 mod schema;
 mod scope;
+mod search;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -35,6 +36,7 @@ pub(crate) use lookups::{in_a_word, standing};
 pub(crate) use arguments::nearest;
 pub(crate) use limits::Usage;
 pub(crate) use scope::Scope;
+pub(crate) use search::Search;
 
 use arguments::Given;
 use force::Force;
@@ -42,7 +44,7 @@ use limits::Limiter;
 use schema::Schemas;
 
 use crate::audit::Audit;
-use crate::catalog::Catalogue;
+use crate::catalog::{Catalogue, Lesson};
 use crate::upstream::{Caller, Upstreams};
 
 /// Characters of a failure's message, which may repeat an upstream server's words.
@@ -159,8 +161,9 @@ impl Gate {
                 Err(failure(FailureCode::NotFound, "no skill is saved".into()))
             }
             Request::Search { query, limit, detail } => {
-                let found = self.search(&from.scope, from.client(), &query, limit as usize, detail).await;
-                Ok(Value::Array(found).to_string().into_bytes())
+                let search = Search { query: &query, limit: limit as usize, detail };
+                let found = self.search(&from.scope, from.client(), search).await;
+                Ok(Value::Array(found.tools).to_string().into_bytes())
             }
             _ => self.list_servers(from),
         };
@@ -185,6 +188,7 @@ impl Gate {
     async fn call(&self, from: &Requester, call: CallId, asked: &Asked, given: Given) -> (Reply, CallRecord) {
         let started = Instant::now();
         let mut changes = false;
+        let lesson = self.lesson(asked, &given);
         let reply = match self.try_call(from, call, asked, given, &mut changes).await {
             Err(failure) => Err(self.explained(from, call, asked, failure).await),
             reply => reply,
@@ -198,7 +202,17 @@ impl Gate {
         {
             tracing::error!("{error}");
         }
+        if let (Some(lesson), Ok(json)) = (lesson, &reply) {
+            lesson.learn(json);
+        }
         (reply, CallRecord::new(asked, outcome, changes, took, bytes))
+    }
+
+    /// Whether to learn from the result of this call what the tool answers.
+    fn lesson(&self, asked: &Asked, given: &Given) -> Option<Lesson> {
+        let Item::Tool(tool) = &asked.item else { return None };
+        let connection = self.upstreams.get(&asked.server)?;
+        connection.shapes.lesson(connection.known()?.tool(tool)?, &given.arguments)
     }
 
     /// A call whose execution ended before its answer came.

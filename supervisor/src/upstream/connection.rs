@@ -20,7 +20,7 @@ use super::secrets::Secrets;
 use super::slots::{Busy, Slot};
 use super::start::Starter;
 use super::status::Status;
-use crate::catalog::Catalogue;
+use crate::catalog::{Catalogue, Shapes};
 
 /// What a start that takes too long gets besides its limit to be ended and told.
 const START_MARGIN: Duration = Duration::from_secs(1);
@@ -56,6 +56,8 @@ pub(crate) struct Connection {
     known: watch::Receiver<Option<Arc<Catalogue>>>,
     pub(super) signals: Arc<Signals>,
     closing: CancellationToken,
+    /// What results of the server look like.
+    pub(crate) shapes: Arc<Shapes>,
 }
 
 impl Connection {
@@ -72,6 +74,7 @@ impl Connection {
         let signals = Arc::new(Signals::new(definition.limits));
         let (secrets, closing) = (Secrets::of(&definition.secrets()), CancellationToken::new());
         let limits = definition.limits;
+        let shapes = Arc::new(Shapes::at(places.shapes(&name, &definition), places.learns_shapes));
         let holder = Holder {
             name: name.clone(),
             starter: Starter {
@@ -94,7 +97,7 @@ impl Connection {
             closing: closing.clone(),
         };
         tokio::spawn(holder.hold());
-        Self { name, limits, secrets, state, known, signals, closing }
+        Self { name, limits, secrets, state, known, signals, closing, shapes }
     }
 
     pub(crate) fn state(&self) -> State {
