@@ -6,6 +6,8 @@
 mod answer;
 mod ending;
 mod held;
+mod shown;
+mod told;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,17 +16,18 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use lockhouse_protocol::{
-    Action, CallId, ConversationLimits, ExceededLimit, ExecutionId, Exit, FromWorker, Job, LOOKUPS_MAX,
-    Outcome, Reply, Stream, ToWorker, frame,
+    Action, CallId, CodeError, ConversationLimits, ExceededLimit, ExecutionId, Exit, FromWorker, Job,
+    LOOKUPS_MAX, Outcome, Reply, Stream, ToWorker, frame,
 };
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use answer::{Answer, InSession, Language, Refusal, Sandbox, Status, parsed};
-pub(crate) use ending::Ending;
+pub(crate) use ending::{Ending, Limit};
 use held::CpuBudget;
 pub(crate) use held::{Held, Place};
+pub(crate) use shown::{part, shorten, text_of};
 
 use crate::ai_client::Clock;
 use crate::gate::{Asked, CallRecord, Gate, Requester};
@@ -58,6 +61,8 @@ pub(crate) struct Ended {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) calls: Vec<CallRecord>,
+    /// Of the calls, those that were under way.
+    pub(crate) waiting: usize,
     pub(crate) wall: Duration,
     pub(crate) cpu: Option<Duration>,
     pub(crate) peak_memory_bytes: Option<u64>,
@@ -103,7 +108,7 @@ pub(crate) async fn run(
         Some(ending) => ending,
     };
     let wall = started.elapsed();
-    run.abandon_calls();
+    let waiting = run.abandon_calls();
     // The kernel has told of a process that is gone; of one that is not, it is asked.
     let process = &run.worker().process;
     let cpu = run.death.map(|death| death.cpu).or_else(|| process.cpu_time());
@@ -113,8 +118,8 @@ pub(crate) async fn run(
     let (stdout, stderr) = (std::mem::take(&mut run.stdout), std::mem::take(&mut run.stderr));
     let calls = std::mem::take(&mut run.calls);
     // A worker that is not held is killed here, as it is dropped: after its answer, whatever it still does.
-    let held = run.rest(&ending);
-    Ended { ending, stdout, stderr, calls, wall, cpu, peak_memory_bytes, held }
+    let held = run.rest();
+    Ended { ending, stdout, stderr, calls, waiting, wall, cpu, peak_memory_bytes, held }
 }
 
 struct Run<'a> {
@@ -213,6 +218,10 @@ impl Run<'_> {
                     };
                     match ending {
                         Some(_) if is_cancelled => return Ending::Cancelled,
+                        // No outcome of the worker's: it was stopped by what it asked for or printed.
+                        Some(Ending::Limit(limit, None)) => {
+                            return Ending::Limit(limit, self.whereabouts().await);
+                        }
                         Some(ending) => return ending,
                         None => {}
                     }
@@ -260,11 +269,39 @@ impl Run<'_> {
         }
     }
 
-    /// Calls that were under way at the end: whether they took effect is not known, and the answer says so.
-    fn abandon_calls(&mut self) {
-        for (call, (asked, since)) in std::mem::take(&mut self.under_way) {
+    /// Where the code is that has reached a limit: it is interrupted as at its deadline, and what else it says is not heard.
+    async fn whereabouts(&mut self) -> Option<CodeError> {
+        let worker = self.place.worker_mut();
+        worker.process.signal(Signal::SIGINT);
+        let mut buffer = vec![0; READ_BYTES];
+        let asking = async {
+            loop {
+                while let Some(message) = worker.decoder.next::<FromWorker>().ok()? {
+                    if let FromWorker::Done(outcome) = message {
+                        return match outcome {
+                            Outcome::Interrupted(error) => Some(error),
+                            _ => None,
+                        };
+                    }
+                }
+                match (&worker.stream).read(&mut buffer).await {
+                    Ok(count @ 1..) => worker.decoder.push(&buffer[..count]),
+                    _ => return None,
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(self.limits.grace, asking).await.ok().flatten()
+    }
+
+    /// Calls that were under way at the end: whether they took effect is not known, and the answer says so. How many.
+    fn abandon_calls(&mut self) -> usize {
+        let under_way = std::mem::take(&mut self.under_way);
+        let waiting = under_way.len();
+        for (call, (asked, since)) in under_way {
             self.calls.push(self.gate.abandoned(&self.from, call, &asked, since.elapsed()));
         }
+        waiting
     }
 
     fn reply(&mut self, call: CallId, reply: Reply) {
@@ -298,15 +335,15 @@ impl Run<'_> {
             ExceededLimit::Lookups => format!("limit of {LOOKUPS_MAX} questions about tools reached"),
             ExceededLimit::Output => format!("output limit of {} KiB reached", limits.output_bytes / 1024),
         };
-        Ending::Limit(reached, None)
+        Ending::Limit(Limit::amount(reached), None)
     }
 
-    fn cpu_limit(&self) -> String {
-        format!("CPU time limit of {} s reached", self.limits.cpu.as_secs())
+    fn cpu_limit(&self) -> Limit {
+        Limit::time(format!("CPU time limit of {} s reached", self.limits.cpu.as_secs()))
     }
 
-    fn memory_limit(&self) -> String {
-        format!("memory limit of {} MiB reached", self.limits.memory_bytes / (1024 * 1024))
+    fn memory_limit(&self) -> Limit {
+        Limit::memory(format!("memory limit of {} MiB reached", self.limits.memory_bytes / (1024 * 1024)))
     }
 
     /// The channel closed without a last word: what the kernel says of the end.

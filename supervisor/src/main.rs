@@ -17,6 +17,7 @@ mod gate;
 mod json;
 mod pool;
 mod protections;
+mod results;
 mod sessions;
 mod supervisor;
 mod upstream;

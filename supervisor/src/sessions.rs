@@ -16,10 +16,11 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use name::{Owner, SessionKey, SessionName};
+pub(crate) use name::{SessionKey, SessionName};
 pub(crate) use turn::Turn;
 
 use crate::execution::{Held, Language};
+use crate::results::Owner;
 
 /// Runs of one session that wait for their turn.
 const WAITING_MAX: usize = 16;

@@ -1,21 +1,10 @@
 //! What a session is known by.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::results::Owner;
 
 const CHARS_MAX: usize = 64;
-
-/// One connection of an AI client. Sessions are its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Owner(u64);
-
-impl Owner {
-    /// Another one than all before.
-    pub(crate) fn another() -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        Self(LAST.fetch_add(1, Ordering::Relaxed))
-    }
-}
 
 /// A name that its owner chose.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
