@@ -365,10 +365,8 @@ impl Run<'_> {
         match self.death {
             _ if self.interrupted => Ending::Timeout(None),
             // The kernel kills at the hard limit what ignores the signal at the soft one.
-            Some(Death { cpu, .. })
-                if self.cpu.map_or(cpu, |budget| budget.used(cpu)) >= self.limits.cpu =>
-            {
-                 Ending::Limit(self.cpu_limit(), None)
+            Some(Death { cpu, .. }) if self.cpu.map_or(cpu, |budget| budget.used(cpu)) >= self.limits.cpu => {
+                Ending::Limit(self.cpu_limit(), None)
             }
             Some(death) if self.lacked_memory(&death) => Ending::Limit(self.memory_limit(), None),
             Some(death) => Ending::Killed(ending::in_words(death.exit)),

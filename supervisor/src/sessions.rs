@@ -41,7 +41,9 @@ pub(crate) struct SessionSettings {
 /// Why a run has no turn in a session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoTurn {
-    #[error("the session {name:?} has ended: {why}. Its variables are gone; run again to begin a new session of this name")]
+    #[error(
+        "the session {name:?} has ended: {why}. Its variables are gone; run again to begin a new session of this name"
+    )]
     Ended { name: String, why: String },
     #[error(
         "the session {name:?} is one of {is}, and a session has one language: use another name for {asked}"

@@ -65,7 +65,15 @@ async fn list(as_json: bool) -> ExitCode {
             let Listed { name, language, state, runs, unused_s, age_s } = session;
             let seconds = |seconds: &u64| format!("{seconds} s");
             let (unused, age) = (seconds(unused_s), seconds(age_s));
-            vec![name.clone(), language.clone(), state.clone(), runs.to_string(), unused, age, pid.to_string()]
+            vec![
+                name.clone(),
+                language.clone(),
+                state.clone(),
+                runs.to_string(),
+                unused,
+                age,
+                pid.to_string(),
+            ]
         };
         let head = ["session", "language", "state", "runs", "unused", "age", "lockhouse"];
         println!("{}", table::render(&head, &sessions.iter().map(row).collect::<Vec<_>>()));

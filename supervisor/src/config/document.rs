@@ -309,7 +309,16 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
     if text[start..end].starts_with("[servers.") && !text[start..end].contains('=') {
         return false;
     }
-    let others = ["[limits]", "[pool]", "[sessions]", "[python]", "[javascript]", "[audit]", "[approvals]", "[catalogue]"];
+    let others = [
+        "[limits]",
+        "[pool]",
+        "[sessions]",
+        "[python]",
+        "[javascript]",
+        "[audit]",
+        "[approvals]",
+        "[catalogue]",
+    ];
     let header = others.iter().filter_map(|header| text[..end].rfind(&format!("\n{header}"))).max();
     let table = &text[header.unwrap_or(0)..end];
     table.contains("servers") || table.contains("env")

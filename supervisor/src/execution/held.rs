@@ -11,7 +11,8 @@ use super::{Ending, READ_BYTES, Run};
 use crate::pool::{Lease, Worker};
 
 /// What a request gets that was under way when the run of a session ended.
-const RUN_ENDED: &str = "the run of the session ended before the answer came: whether it took effect is not known";
+const RUN_ENDED: &str =
+    "the run of the session ended before the answer came: whether it took effect is not known";
 /// The sooner it is looked at how much CPU time a run has used, the less of it is left; never more often than this.
 const LOOK_AT_LEAST_EVERY: Duration = Duration::from_millis(20);
 /// From the signal that its CPU time is used up to SIGKILL, in CPU time.
@@ -154,7 +155,10 @@ impl Run<'_> {
     }
 
     /// Waits until a run of a session has used up its CPU time. True once it was interrupted and has gone on.
-    pub(super) async fn cpu_runs_out(budget: &mut Option<CpuBudget>, process: &crate::pool::WorkerProcess) -> bool {
+    pub(super) async fn cpu_runs_out(
+        budget: &mut Option<CpuBudget>,
+        process: &crate::pool::WorkerProcess,
+    ) -> bool {
         let Some(budget) = budget else { return std::future::pending().await };
         loop {
             // A process that is gone is heard of elsewhere.

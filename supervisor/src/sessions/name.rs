@@ -17,7 +17,9 @@ impl SessionName {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         match (1..=CHARS_MAX).contains(&name.len()) && name.bytes().all(fits) {
             true => Ok(Self(name.to_owned())),
-            false => Err(format!("the name of a session has 1 to {CHARS_MAX} letters, digits, '-', '_' and '.'")),
+            false => {
+                Err(format!("the name of a session has 1 to {CHARS_MAX} letters, digits, '-', '_' and '.'"))
+            }
         }
     }
 

@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 
 use crate::told;
 
-const IMPORT: [&str; 2] =
-    ["from mcp_tools.fixture import add\nfrom mcp_tools import fixture, ToolError", "import { add } from 'mcp_tools/fixture'; import { ToolError } from 'mcp_tools'"];
+const IMPORT: [&str; 2] = [
+    "from mcp_tools.fixture import add\nfrom mcp_tools import fixture, ToolError",
+    "import { add } from 'mcp_tools/fixture'; import { ToolError } from 'mcp_tools'",
+];
 const ADD: [&str; 2] = ["add(a=1, b=2)['sum']", "(await add({a: 1, b: 2})).sum"];
 const CODE_OF: [&str; 2] = [
     "def code(f):\n    try: f(); return 'ok'\n    except ToolError as error: return error.code",
@@ -24,17 +26,30 @@ async fn what_was_imported_stays_and_each_run_is_an_execution() {
         for run in 2..=3 {
             let answer = session.run_in(language, language, ADD[index]).await;
             table.row(format!("{language}: run {run}"), equal(told(&answer), "3".into()));
-            table.row(format!("{language}: its calls"), equal(answer["calls"].as_array().map(Vec::len), Some(1)));
+            table.row(
+                format!("{language}: its calls"),
+                equal(answer["calls"].as_array().map(Vec::len), Some(1)),
+            );
             executions.push(answer["execution"].clone());
         }
         table.row(format!("{language}: executions"), ensure(executions[0] != executions[1], &executions));
-        let records = lockhouse.audit();
+        let records = lockhouse.records();
         for execution in &executions {
             let of = |event: &str| {
-                records.iter().filter(|record| record["event"] == event && record["execution"] == *execution).count()
+                records
+                    .iter()
+                    .filter(|record| record["event"] == event && record["execution"] == *execution)
+                    .count()
             };
             let found = ["execution", "call", "outcome", "end"].map(of);
             table.row(format!("{language}: records"), equal(found, [1, 1, 1, 1]));
+            let session = records
+                .iter()
+                .find(|record| record["event"] == "execution" && record["execution"] == *execution);
+            table.row(
+                format!("{language}: its session"),
+                equal(session.map(|record| &record["session"]), Some(&language.into())),
+            );
         }
     }
     table.finish();
@@ -48,7 +63,9 @@ async fn calls_are_counted_in_each_run() {
     let times = |count: usize| {
         [
             format!("from mcp_tools.fixture import add\n[add(a=n, b=0)['sum'] for n in range({count})]"),
-            format!("const r{count} = []; for (let n = 0; n < {count}; n++) r{count}.push((await fixture.add({{a: n, b: 0}})).sum); r{count}"),
+            format!(
+                "const r{count} = []; for (let n = 0; n < {count}; n++) r{count}.push((await fixture.add({{a: n, b: 0}})).sum); r{count}"
+            ),
         ]
     };
     for (index, language) in LANGUAGES.into_iter().enumerate() {
@@ -109,13 +126,20 @@ async fn a_run_that_is_stopped_leaves_no_calls_for_the_next_one() {
         "async function one() { try { await fixture.slow({ms: 30000}) } catch {} await fixture.text({text: 'zombie'}) }\n\
          await Promise.all(Array.from({length: 20}, one))",
     ];
-    let then = ["from mcp_tools.fixture import add\nawait asyncio.sleep(0.2)\nadd(a=1, b=2)['sum']", "await new Promise(d => setTimeout(d, 200)); (await fixture.add({a: 1, b: 2})).sum"];
+    let then = [
+        "from mcp_tools.fixture import add\nawait asyncio.sleep(0.2)\nadd(a=1, b=2)['sum']",
+        "await new Promise(d => setTimeout(d, 200)); (await fixture.add({a: 1, b: 2})).sum",
+    ];
     for (index, language) in LANGUAGES.into_iter().enumerate() {
         let before = lockhouse.audit().len();
-        let arguments = json!({"language": language, "code": begin[index], "session": language, "timeout_s": 0.5});
+        let arguments =
+            json!({"language": language, "code": begin[index], "session": language, "timeout_s": 0.5});
         let answer = session.run_with(arguments).await;
         table.row(format!("{language}: stopped"), equal(answer["status"].as_str(), Some("timeout")));
-        table.row(format!("{language}: it lives"), ensure(answer["session"]["ended"].is_null(), &answer["session"]));
+        table.row(
+            format!("{language}: it lives"),
+            ensure(answer["session"]["ended"].is_null(), &answer["session"]),
+        );
         let answer = session.run_in(language, language, then[index]).await;
         table.row(format!("{language}: the next one"), equal(told(&answer), "3".into()));
         let records = lockhouse.audit();
@@ -123,7 +147,10 @@ async fn a_run_that_is_stopped_leaves_no_calls_for_the_next_one() {
             let new = &records[before..];
             new.iter().filter(|record| record["event"] == "call" && record["tool"] == tool).count()
         };
-        table.row(format!("{language}: calls that were made"), equal((of("slow"), of("text"), of("add")), (2, 0, 1)));
+        table.row(
+            format!("{language}: calls that were made"),
+            equal((of("slow"), of("text"), of("add")), (2, 0, 1)),
+        );
     }
     table.finish();
 }
@@ -137,11 +164,15 @@ async fn a_thread_that_waits_for_an_answer_is_told_that_its_run_ended() {
         def wait():\n    try: slow(ms=60000)\n    except ToolError as error: q.put(str(error))\n\
         threading.Thread(target=wait, daemon=True).start()\nimport time; time.sleep(0.3)";
     let answer = session.run_in("s", "python", code).await;
-    assert_eq!(answer["calls"][0]["outcome"], "abandoned", "{answer}");
+    assert_eq!(answer["calls"][0]["outcome"], "unknown", "{answer}");
     let answer = session.run_in("s", "python", "q.get(timeout=10)").await;
     assert!(told(&answer).contains("run of the session ended before the answer came"), "{answer}");
     wait_until("its record", async || {
-        lockhouse.audit().iter().any(|record| record["event"] == "outcome" && record["tool"] == "slow").then_some(())
+        lockhouse
+            .audit()
+            .iter()
+            .any(|record| record["event"] == "outcome" && record["tool"] == "slow")
+            .then_some(())
     })
     .await;
 }

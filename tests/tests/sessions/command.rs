@@ -35,17 +35,26 @@ async fn sessions_are_listed_and_ended() {
     table.row("for people", ensure(heads.iter().all(|head| shown.contains(head)), &shown));
 
     let ended = run(&["end", "chart2"]);
-    table.row("one that runs is ended", ensure(ended.status == Some(0) && ended.stdout.contains("chart2: ended"), &ended));
+    table.row(
+        "one that runs is ended",
+        ensure(ended.status == Some(0) && ended.stdout.contains("chart2: ended"), &ended),
+    );
     let answer = structured(running.await.unwrap());
-    let holds = answer["status"] == "cancelled" && text(&answer["session"]["ended"]).contains("a person ended it");
+    let holds =
+        answer["status"] == "cancelled" && text(&answer["session"]["ended"]).contains("a person ended it");
     table.row("and its run is cancelled", ensure(holds, &answer));
     let ended = run(&["end", "report"]);
-    let both = [session.pid(), other.pid()].iter().all(|pid| ended.stdout.contains(&format!("report: ended (lockhouse {pid})")));
+    let both = [session.pid(), other.pid()]
+        .iter()
+        .all(|pid| ended.stdout.contains(&format!("report: ended (lockhouse {pid})")));
     table.row("of every client", ensure(both, &ended));
     let answer = session.run_in("report", "python", "1").await;
     table.row("its client is told", ensure(told(&answer).contains("a person ended it"), &answer));
     let again = run(&["end", "nothing"]);
-    table.row("one that is not there", ensure(again.status == Some(1) && again.stderr.contains("no session nothing"), &again));
+    table.row(
+        "one that is not there",
+        ensure(again.status == Some(1) && again.stderr.contains("no session nothing"), &again),
+    );
     let all = run(&["end", "--all"]);
     table.row("all", ensure(all.status == Some(0) && all.stdout.contains("chart: ended"), &all));
     table.row("none is left", equal(run(&["list"]).stdout, "No session is open.\n".into()));

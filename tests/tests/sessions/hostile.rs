@@ -15,7 +15,11 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("a request twice after the end", "1", "used call id 1 again"),
     ("output after the end", "1", "did not end within"),
     ("exits after the end", "1", "killed from outside while it was idle"),
-    ("ready again", "Killed: the worker broke the protocol and was killed: it sent Ready while running", "it sent Ready while running"),
+    (
+        "ready again",
+        "Killed: the worker broke the protocol and was killed: it sent Ready while running",
+        "it sent Ready while running",
+    ),
 ];
 
 #[tokio::test]

@@ -25,7 +25,10 @@ async fn a_session_is_alone() {
         for (name, answer, expected) in rows {
             table.row(format!("{language}: {name}"), equal(told(&answer), expected.to_owned()));
         }
-        session.call("run_code", json!({"language": language, "code": look, "session": "other"})).await.unwrap();
+        session
+            .call("run_code", json!({"language": language, "code": look, "session": "other"}))
+            .await
+            .unwrap();
         // Its own worker dies of it, and no other.
         let end = if index == 0 { "import os; os.abort()" } else { "for (;;);" };
         let arguments = json!({"language": language, "code": end, "session": "other", "timeout_s": 0.05});
@@ -37,7 +40,8 @@ async fn a_session_is_alone() {
         let another = LANGUAGES[1 - index];
         let answer = session.run_in(language, another, "1").await;
         let told = text(&answer["error"]["message"]);
-        let says = told.contains(&format!("is one of {language}")) && told.contains(&format!("another name for {another}"));
+        let says = told.contains(&format!("is one of {language}"))
+            && told.contains(&format!("another name for {another}"));
         table.row(format!("{language}: asked for {another}"), ensure(says, &answer));
         lockhouse.command(&["sessions", "end", "other"]).output().unwrap();
         let _ = session.run_in("other", language, "1").await;
@@ -52,7 +56,8 @@ async fn names_that_are_none_are_refused() {
     let long = "x".repeat(65);
     for name in ["", " ", "a b", "../x", "a/b", "é", "a\n", "\u{202e}a", "a\u{0}", long.as_str()] {
         let answer = session.run_in(name, "python", "1").await;
-        let refused = text(&answer["error"]["message"]).contains("1 to 64 letters") && answer["value"].is_null();
+        let refused =
+            text(&answer["error"]["message"]).contains("1 to 64 letters") && answer["value"].is_null();
         table.row(format!("{name:?}"), ensure(refused, &answer));
     }
     for value in [json!(5), json!(["a"]), json!({"name": "a"}), json!(true)] {
@@ -90,7 +95,10 @@ async fn runs_of_one_session_take_turns() {
         values.sort_unstable();
         table.row(language, equal(values, (1..=10).map(Some).collect()));
         let answer = session.run_in(language, language, "seen").await;
-        table.row(format!("{language}: none at the same time"), equal(told(&answer), "[0,1,2,3,4,5,6,7,8,9]".into()));
+        table.row(
+            format!("{language}: none at the same time"),
+            equal(told(&answer), "[0,1,2,3,4,5,6,7,8,9]".into()),
+        );
     }
     let hang = json!({"language": "python", "code": "import time; time.sleep(2)", "session": "python"});
     let running: Vec<_> = (0..30).map(|_| session.start_with(hang.clone())).collect();

@@ -47,7 +47,8 @@ impl Execution<'_> {
     /// A run of a session that failed, or was stopped, goes no further in the next one.
     fn leave_nothing(&self, outcome: &Outcome) {
         self.realm.link.timers.take();
-        let forgotten = self.in_realm(|_, functions| Ok(functions.get::<_, Function>("forget")?.call::<_, ()>(())?));
+        let forgotten =
+            self.in_realm(|_, functions| Ok(functions.get::<_, Function>("forget")?.call::<_, ()>(())?));
         let stopped = matches!(outcome, Outcome::Interrupted(_) | Outcome::CpuLimit(_));
         // What promises have queued cannot be taken back: the session has to end. Whoever gives no answer is killed.
         while stopped && (forgotten.is_err() || self.runtime.is_job_pending()) {

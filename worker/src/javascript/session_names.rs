@@ -8,10 +8,10 @@
 use oxc::allocator::{ArenaBox, ArenaVec, GetAllocator, TakeIn};
 use oxc::ast::ast::{
     Argument, ArrowFunctionExpression, AssignmentOperator, AssignmentTarget, AssignmentTargetMaybeDefault,
-    AssignmentTargetProperty, AssignmentTargetRest, BindingPattern, BindingRestElement, CallExpression, Class,
-    ClassType, Expression, ForInStatement, ForOfStatement, ForStatement, ForStatementInit, ForStatementLeft,
-    Function, FunctionType, NumberBase, Program, Statement, UnaryOperator, VariableDeclaration,
-    VariableDeclarationKind,
+    AssignmentTargetProperty, AssignmentTargetRest, BindingPattern, BindingRestElement, CallExpression,
+    Class, ClassType, Expression, ForInStatement, ForOfStatement, ForStatement, ForStatementInit,
+    ForStatementLeft, Function, FunctionType, NumberBase, Program, Statement, UnaryOperator,
+    VariableDeclaration, VariableDeclarationKind,
 };
 use oxc::ast::builder::AstBuilder;
 use oxc::ast_visit::{VisitMut, walk_mut};
@@ -113,7 +113,10 @@ impl<'a> Names<'_, 'a> {
             self.vars.append(&mut names);
         }
         let declare = (!names.is_empty()).then(|| self.declare(names));
-        declare.into_iter().chain(assigned.map(|assigned| self.statement(declaration.span, assigned))).collect()
+        declare
+            .into_iter()
+            .chain(assigned.map(|assigned| self.statement(declaration.span, assigned)))
+            .collect()
     }
 
     fn statement(&self, span: Span, expression: Expression<'a>) -> Statement<'a> {

@@ -85,14 +85,18 @@ pub(super) fn translate(source: &str, in_session: bool) -> Result<Translated, Sy
         modules::keep_unused_imports(&mut program, &scoping);
     }
     let path = Path::new("code.ts");
-    let transformed = Transformer::new(&allocator, path, &options)
-        .build_with_scoping(scoping, &mut program);
+    let transformed = Transformer::new(&allocator, path, &options).build_with_scoping(scoping, &mut program);
     refuse(source, &transformed.diagnostics)?;
 
     // After the transformation, which has removed the imports that only types used.
     let (mut head, tail) = match in_session {
         false => (format!("(({MODULE}, {IMPORT}, {AWAITING}) => [async () => {{\n"), "])"),
-        true => (format!("(({MODULE}, {IMPORT}, {SCOPE}, {DECLARE}, {AWAITING}) => {{ with ({SCOPE}) return [async () => {{ {STRICT}\n"), "] })"),
+        true => (
+            format!(
+                "(({MODULE}, {IMPORT}, {SCOPE}, {DECLARE}, {AWAITING}) => {{ with ({SCOPE}) return [async () => {{ {STRICT}\n"
+            ),
+            "] })",
+        ),
     };
     let imports = modules::take_imports(&mut program, &mut head, in_session).into_iter().map(place).collect();
     if in_session {
@@ -214,7 +218,9 @@ mod tests {
     fn positions_come_back() {
         let source =
             "import * as m from \"m\";\ninterface I {\n  a: number;\n}\n\n// é\nconst é = '😀'; m.f(é);\n";
-        let Ok(Translated { javascript, positions }) = translate(source, false) else { panic!("it is valid") };
+        let Ok(Translated { javascript, positions }) = translate(source, false) else {
+            panic!("it is valid")
+        };
         let (before, _) = javascript.split_at(javascript.find("m.f").unwrap_or_default());
         let line = before.lines().count() as u32;
         let column = before.lines().last().map_or(0, |line| line.chars().count()) as u32 + 1;
