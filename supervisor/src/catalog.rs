@@ -7,9 +7,11 @@ mod catalogue;
 mod fingerprint;
 mod names;
 mod search;
+mod shapes;
 mod signature;
 pub(crate) mod stubs;
 mod types;
+mod wrapping;
 
 use lockhouse_protocol::ToolName;
 use serde_json::{Value, json};
@@ -17,7 +19,8 @@ use serde_json::{Value, json};
 pub(crate) use catalogue::{Catalogue, LeftOut};
 pub(crate) use fingerprint::hex;
 pub(crate) use names::{folded, python_name};
-pub(crate) use search::rank;
+pub(crate) use search::{Corpus, Hit, rank};
+pub(crate) use shapes::{Lesson, Shapes};
 
 /// Tools of one server that are kept; the rest is dropped with a warning.
 pub(crate) const TOOLS_MAX: usize = 2_000;
@@ -51,15 +54,18 @@ pub(crate) struct Tool {
     /// Whether it takes nothing but `parameters`. JSON Schema permits more unless it is told not to; what servers mean by
     /// a list of properties is that it is the whole list.
     pub(crate) closed: bool,
+    /// Whether its results are wrapped by its server's library.
+    pub(crate) wraps: bool,
     /// Whether the server says that the tool changes nothing.
     pub(crate) read_only: bool,
     pub(crate) python: String,
     pub(crate) typescript: String,
     /// Of the whole definition.
     pub(crate) fingerprint: String,
+    /// Whether the server says what it answers.
+    pub(crate) declares_output: bool,
     /// Whether it is not what it was when a person met it.
     pub(crate) changed: bool,
-    searched: search::Searched,
 }
 
 /// Characters of a type in a description.
@@ -106,7 +112,8 @@ impl Tool {
         let description: String = words.chars().take(DESCRIPTION_CHARS_MAX).collect();
         let schema = raw.get("inputSchema").unwrap_or(&Value::Null);
         let input = types::read(schema);
-        let output = raw.get("outputSchema").map(types::read);
+        let inner = raw.get("outputSchema").and_then(wrapping::inner);
+        let output = inner.as_ref().or(raw.get("outputSchema")).map(types::read);
         let arguments = input.arguments();
         let parameters: Vec<String> = arguments.fields.iter().map(|field| field.name.clone()).collect();
         let names: Vec<&str> = parameters.iter().map(String::as_str).collect();
@@ -125,8 +132,8 @@ impl Tool {
             typescript: signature.typescript(),
             read_only: raw.pointer("/annotations/readOnlyHint").and_then(Value::as_bool).unwrap_or(false),
             fingerprint: fingerprint::fingerprint(&raw),
+            declares_output: raw.get("outputSchema").is_some_and(Value::is_object),
             changed: false,
-            searched: search::Searched::new(name.as_str(), &summary, &parameters, &description),
             required: arguments.fields.iter().filter(|field| field.required).count(),
             closed: arguments.rest.is_none(),
             accepted: accepted(&input, &arguments, keywords, schema),
@@ -136,6 +143,7 @@ impl Tool {
             description,
             definition: text.into(),
             parameters,
+            wraps: inner.is_some(),
         })
     }
 
@@ -161,12 +169,21 @@ impl Tool {
         self.signed(brief, asks)
     }
 
+    /// As a search shows it by name.
+    pub(crate) fn named(&self, server: &str, asks: bool) -> Value {
+        let mut named = json!({"server": server, "tool": self.name.as_str(), "summary": self.summary});
+        if self.identifier != self.name.as_str() {
+            named["identifier"] = self.identifier.as_str().into();
+        }
+        if asks {
+            named["ask"] = true.into();
+        }
+        named
+    }
+
     /// As a search shows it.
     pub(crate) fn found(&self, server: &str, asks: bool) -> Value {
-        let found = json!({
-            "server": server, "tool": self.name.as_str(), "identifier": self.identifier, "summary": self.summary,
-        });
-        self.signed(found, asks)
+        self.signed(self.named(server, asks), asks)
     }
 
     /// With its signatures, and whether a person is asked.
@@ -223,6 +240,9 @@ impl Tool {
             if let Some(schema) = definition.get_mut(part) {
                 full[part] = schema.take();
             }
+        }
+        if let Some(inner) = full.get("outputSchema").and_then(wrapping::inner) {
+            full["outputSchema"] = inner;
         }
         full
     }
