@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use answer::{Answer, Language, Refusal, Sandbox, Status, parsed};
 pub(crate) use ending::{Ending, Limit};
-pub(crate) use shown::{part, shorten, text_of};
+pub(crate) use shown::{Showing, Shown, Taken, part, shown, text_of, without_files};
 
 use crate::ai_client::Clock;
 use crate::gate::{Asked, CallRecord, Gate, Requester};
