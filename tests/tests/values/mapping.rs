@@ -13,7 +13,7 @@ fn rows(heading: &str, columns: usize) -> Vec<Vec<String>> {
     let section = text.split(&format!("{heading}\n")).nth(1).expect("the section");
     let lines =
         section.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
-    let cells = |line: &str| line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect();
+    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
     let rows: Vec<Vec<String>> = lines.skip(2).map(cells).collect();
     assert!(!rows.is_empty() && rows.iter().all(|row| row.len() == columns), "{heading}: {rows:#?}");
     rows
@@ -21,7 +21,7 @@ fn rows(heading: &str, columns: usize) -> Vec<Vec<String>> {
 
 /// The code of a cell, if it has any.
 fn code(cell: &str) -> Option<&str> {
-    cell.trim_matches('|').trim().strip_prefix('`').and_then(|rest| rest.strip_suffix('`'))
+    cell.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'))
 }
 
 /// What a cell expects of each language: one for both, or one for each with "or" between; none where it says so in words.

@@ -255,7 +255,7 @@ def _converted(value, strict):
         return _described(value, strict)
     if is_dataclass(kind):
         return {field.name: getattr(value, field.name) for field in fields(value)}
-    library = kind.__module__.partition(".")[0]
+    library = str(getattr(kind, "__module__", "")).partition(".")[0]
     if library in ("numpy", "pandas", "polars"):
         return _table(value, strict)
     if callable(getattr(kind, "model_dump", None)):
