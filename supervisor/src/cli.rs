@@ -16,6 +16,7 @@ mod result;
 mod run;
 mod serve;
 mod server;
+mod sessions;
 mod table;
 mod terminal;
 mod tools;
@@ -74,6 +75,9 @@ enum Command {
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
+    /// List and end what AI clients keep between runs
+    #[command(subcommand)]
+    Sessions(sessions::Command),
     /// Look into the audit log, verify it and export it
     #[command(subcommand)]
     Audit(audit::Command),
@@ -117,6 +121,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Import(arguments) => import::import(&files, &arguments),
             Command::Init(arguments) => init::init(&files, &arguments),
             Command::Policy(command) => policy::policy(&files, command).await,
+            Command::Sessions(command) => sessions::sessions(command).await,
             Command::Audit(command) => audit::audit(&files, command).await,
             Command::Doctor(arguments) => doctor::doctor(&files, &arguments).await,
             Command::Confine(arguments) => confine::confine(arguments),

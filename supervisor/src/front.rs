@@ -23,9 +23,11 @@ use tokio_util::sync::CancellationToken;
 
 use ask::{Display, Run, Step, Suspended};
 
+use crate::ai_client::Owner;
 use crate::execution::{self, Answer, Language, Showing, Shown, Status};
 use crate::gate::Scope;
-use crate::results::{self, Owner};
+use crate::results;
+use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// One line of JSON from the AI client, bytes. Far above the limit for code, so that what is too long gets an answer.
@@ -42,8 +44,8 @@ pub(crate) async fn serve_stdio(
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = stdin::ClosingReader::new(input, closing.clone());
     let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
-    let owner = Owner::of_connection();
-    let front = Front { supervisor, owner, suspended: Suspended::default(), closing: closing.clone() };
+    let (suspended, owner) = (Suspended::default(), Owner::of_connection());
+    let front = Front { supervisor, suspended, owner, closing: closing.clone() };
     let running = tokio::select! {
         running = front.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),
@@ -70,7 +72,7 @@ pub(crate) fn definitions_bytes() -> usize {
 
 struct Front {
     supervisor: Arc<Supervisor>,
-    /// Whose results are kept here.
+    /// Of the sessions that this client begins, and of the results that are kept for it.
     owner: Owner,
     suspended: Suspended,
     closing: CancellationToken,
@@ -128,7 +130,7 @@ impl ServerHandler for Front {
 
 impl Front {
     fn start(&self, arguments: &JsonObject, context: &RequestContext<RoleServer>) -> Result<Run, String> {
-        let request = code_request(arguments)?;
+        let request = code_request(arguments, self.owner)?;
         let abilities = ask::abilities(context.client_capabilities());
         let client = client(context);
         Ok(Run::start(
@@ -261,8 +263,8 @@ fn invalid(message: &str) -> CallToolResult {
     }))
 }
 
-fn code_request(arguments: &JsonObject) -> Result<CodeRequest, String> {
-    let known = ["language", "code", "timeout_s", "servers"];
+fn code_request(arguments: &JsonObject, owner: Owner) -> Result<CodeRequest, String> {
+    let known = ["language", "code", "session", "timeout_s", "servers"];
     if let Some(unknown) = arguments.keys().find(|key| !known.contains(&key.as_str())) {
         let unknown = beginning(unknown);
         return Err(format!("unknown argument {unknown:?}: run_code takes {}", known.join(", ")));
@@ -287,7 +289,12 @@ fn code_request(arguments: &JsonObject) -> Result<CodeRequest, String> {
             Some(serde_json::from_value(names.clone()).map_err(|_| "servers must be a list of names")?)
         }
     };
-    Ok(CodeRequest { language, code: code.to_owned(), timeout, servers })
+    let session = match arguments.get("session") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(name)) => Some(SessionKey { owner, name: SessionName::new(name)? }),
+        Some(_) => return Err("session must be a string: the name of a session".into()),
+    };
+    Ok(CodeRequest { language, code: code.to_owned(), timeout, servers, session })
 }
 
 /// As much of a name that nobody knows as an answer repeats.

@@ -15,11 +15,11 @@ use super::approvals::screen::{Event, Reply, Screen};
 use super::approvals::{ANSWERS_MAX, EVENTS_MAX};
 use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, load, result, started};
+use crate::ai_client::Owner;
 use crate::config::Files;
 use crate::control::ControlSocket;
 use crate::execution::{self, Answer, Language, Refusal, Showing};
 use crate::gate::{FromSupervisor, Seat, Watcher};
-use crate::results::Owner;
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// Bytes that are read of a program: beyond any limit that can be configured for code.
@@ -75,7 +75,7 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
         tokio::spawn(ask_here(desk.watch(Seat::Terminal)));
         None
     } else {
-        ControlSocket::open(desk).map_err(|reason| tracing::info!("{reason}")).ok()
+        ControlSocket::open(desk, supervisor.sessions()).map_err(|reason| tracing::info!("{reason}")).ok()
     };
     let answer = supervisor.run_code(request, &cancelled).await;
     supervisor.close().await;
@@ -89,7 +89,7 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     }
     ExitCode::from(match answer.refusal {
         Some(Refusal::InvalidRequest) => USAGE,
-        Some(Refusal::Unavailable) => UNAVAILABLE,
+        Some(Refusal::Unavailable | Refusal::SessionEnded | Refusal::SessionsBusy) => UNAVAILABLE,
         None => answer.status.exit_code(),
     })
 }
@@ -150,7 +150,7 @@ fn request(arguments: Arguments) -> Result<CodeRequest, String> {
         Some(_) => return Err("--timeout takes seconds above 0".into()),
     };
     let servers = (!arguments.server.is_empty()).then_some(arguments.server);
-    Ok(CodeRequest { language, code, timeout, servers })
+    Ok(CodeRequest { language, code, timeout, servers, session: None })
 }
 
 fn read(file: &Path) -> Result<String, String> {

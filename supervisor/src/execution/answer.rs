@@ -90,6 +90,8 @@ pub(crate) struct Answer {
     pub(crate) calls: Vec<CallRecord>,
     /// None when no worker was involved.
     pub(crate) sandbox: Option<Sandbox>,
+    /// Of a run in a session.
+    pub(crate) session: Option<InSession>,
     /// Set by us alone, whatever the code says of itself.
     pub(crate) refusal: Option<Refusal>,
     stats: Map<String, Value>,
@@ -102,6 +104,33 @@ pub(crate) enum Refusal {
     InvalidRequest,
     /// This host has no worker for it.
     Unavailable,
+    /// The session that it was for is gone.
+    SessionEnded,
+    /// There are too many sessions, or too many runs wait for one.
+    SessionsBusy,
+}
+
+/// The session that a run was in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InSession {
+    pub(crate) name: String,
+    /// Its runs so far, with this one.
+    pub(crate) runs: u32,
+    /// Why it ended with this run, if it did.
+    pub(crate) ended: Option<String>,
+}
+
+impl InSession {
+    fn to_json(&self) -> Value {
+        let mut json = json!({"name": self.name, "runs": self.runs});
+        if self.runs == 1 {
+            json["new"] = true.into();
+        }
+        if let Some(why) = &self.ended {
+            json["ended"] = format!("{why}; its variables are gone").into();
+        }
+        json
+    }
 }
 
 /// Bytes of an error's parts. The worker made them, so the limits are kept here.
@@ -123,6 +152,7 @@ impl Answer {
             changed: None,
             calls: Vec::new(),
             sandbox: None,
+            session: None,
             refusal: Some(refusal),
             stats: Map::new(),
         }
@@ -146,6 +176,7 @@ impl Answer {
             changed,
             calls,
             sandbox: Some(sandbox),
+            session: None,
             refusal: None,
             stats,
         }
@@ -178,6 +209,9 @@ impl Answer {
         }
         if let Some(error) = &self.error {
             put("error", error_json(error, self.changed.as_deref()));
+        }
+        if let Some(session) = &self.session {
+            put("session", session.to_json());
         }
         put("calls", parts.calls);
         // Of what tools answered, what did not become part of this.
