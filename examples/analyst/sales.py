@@ -5,7 +5,7 @@ import io
 
 from mcp_tools import ToolError, files, sqlite
 
-orders = list(csv.DictReader(io.StringIO(files.read_text_file(path="data/orders.csv")["content"])))
+orders = list(csv.DictReader(io.StringIO(files.read_text_file(path="orders.csv")["content"])))
 
 sqlite.create_table(
     "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, day TEXT, country TEXT, product TEXT, quantity INTEGER, price INTEGER)"

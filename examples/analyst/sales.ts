@@ -1,5 +1,5 @@
 // Loads a file of orders into a database, a hundred rows at a time, and asks the database.
-const [head, ...lines] = (await files.read_text_file({ path: "data/orders.csv" })).content.trim().split("\n");
+const [head, ...lines] = (await files.read_text_file({ path: "orders.csv" })).content.trim().split("\n");
 const orders = lines.map((line) => line.split(","));
 
 await sqlite.create_table(

@@ -4,7 +4,7 @@ from collections import Counter
 
 from mcp_tools import files, git, time
 
-log = files.read_text_file(path="logs/service.log")["content"].splitlines()
+log = files.read_text_file(path="service.log")["content"].splitlines()
 errors = [line.split(" ", 2) for line in log if " ERROR " in line]
 began = errors[0][0]
 

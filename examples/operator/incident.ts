@@ -1,5 +1,5 @@
 // When did it begin, what was changed just before, and by whom: a log, a repository and the team's clock.
-const log = (await files.read_text_file({ path: "logs/service.log" })).content.split("\n");
+const log = (await files.read_text_file({ path: "service.log" })).content.split("\n");
 const errors = log.filter((line) => line.includes(" ERROR ")).map((line) => /^(\S+) ERROR (.*)$/.exec(line));
 const began = errors[0][1];
 

@@ -6,13 +6,13 @@ from mcp_tools import files, memory
 
 
 def paper(name):
-    text = files.read_text_file(path=f"papers/{name}")["content"]
+    text = files.read_text_file(path=name)["content"]
     head = dict(line.split(": ", 1) for line in text.partition("\n\n")[0].splitlines() if ": " in line)
     listed = lambda key: [word for word in head.get(key, "").split(", ") if word]
     return {"key": name.removesuffix(".md"), "title": head["title"], "topics": listed("topics"), "cites": listed("cites")}
 
 
-names = [line.removeprefix("[FILE] ") for line in files.list_directory("papers")["content"].splitlines()]
+names = [line.removeprefix("[FILE] ") for line in files.list_directory(".")["content"].splitlines()]
 with ThreadPoolExecutor(8) as pool:
     papers = list(pool.map(paper, names))
 

@@ -2,13 +2,13 @@
 interface Paper { key: string; title: string; topics: string[]; cites: string[] }
 
 async function paper(name: string): Promise<Paper> {
-  const text = (await files.read_text_file({ path: `papers/${name}` })).content;
+  const text = (await files.read_text_file({ path: name })).content;
   const head = new Map(text.split("\n\n")[0].split("\n").map((line) => line.split(": ", 2)));
   const listed = (key: string) => (head.get(key) ?? "").split(", ").filter((word) => word);
   return { key: name.replace(/\.md$/, ""), title: head.get("title"), topics: listed("topics"), cites: listed("cites") };
 }
 
-const names = (await files.list_directory("papers")).content.split("\n").map((line) => line.replace("[FILE] ", ""));
+const names = (await files.list_directory(".")).content.split("\n").map((line) => line.replace("[FILE] ", ""));
 const papers = await Promise.all(names.map(paper));
 
 await memory.create_entities(papers.map(({ key, title }) => ({ name: key, entityType: "paper", observations: [title] })));

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs every case of tests/upstreams, the programs of examples, then every server of servers.py, or with --subset those that prepare.sh --subset
-# installs. LOCKHOUSE names another binary than target/debug/lockhouse. One part alone, or less of it:
+# Runs every case of tests/upstreams, the programs of examples, then every server of servers.py, or with --subset those that
+# prepare.sh --subset installs. LOCKHOUSE names another binary than target/debug/lockhouse. One part alone, or less of it:
 #   run.sh cases files typescript        run.sh examples operator        run.sh servers chroma redis
 set -eu
 
