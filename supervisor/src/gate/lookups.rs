@@ -134,7 +134,7 @@ impl Gate {
         if !policy.permits(server, tool, from.client())
             && let Decision::Deny(denial) = policy.decide(asked)
         {
-            if let Some(slip) = self.misnamed(from, server, tool, connection) {
+            if let Some(slip) = self.misnamed(from, server, tool, connection.known()) {
                 return Err(named(slip));
             }
             self.note_look(from, call, (server, tool), (&denial.to_string(), denial.place.as_ref()));
@@ -235,9 +235,9 @@ impl Gate {
         from: &Requester,
         server: &ServerName,
         tool: &ToolName,
-        connection: &Connection,
+        known: Option<Arc<Catalogue>>,
     ) -> Option<Failure> {
-        let catalogue = connection.known()?;
+        let catalogue = known?;
         catalogue.tool(tool).is_none().then(|| self.unknown_tool(from, server, tool, &catalogue))
     }
 }
