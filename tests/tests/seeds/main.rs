@@ -192,3 +192,30 @@ async fn a_data_frame_is_made_where_pandas_is_loaded() {
     let answer = run(&session, "data_pipeline.py", &[]).await;
     assert_eq!(answer["value"], json!({"updated": "abc", "columns": ["revenue"]}), "{answer}");
 }
+
+/// A skill is saved by one program and used by another, in a session of another day: nothing but the store is between.
+#[tokio::test]
+async fn a_skill_that_was_saved_is_used_again() {
+    let mut table = Table::new("saved skills");
+    let rows = [
+        ("skill_saved.py", json!("saved"), "skill_reused.py", json!("Added 50 papers on quantum computing")),
+        (
+            "skill_saved.ts",
+            json!(["db-backup-report"]),
+            "skill_reused.ts",
+            json!({"tables": 3, "lastMigration": "create_orders", "timestamp": "string"}),
+        ),
+    ];
+    for (saving, saved, using, used) in rows {
+        let lockhouse = Lockhouse::with_canned(&SERVERS, "any");
+        let policy = std::fs::read_to_string(lockhouse.path("config/lockhouse/policy.toml")).unwrap();
+        let lockhouse = lockhouse.policy(&format!("{policy}[servers.skills]\nallow = [\"save\"]\n"));
+        for (file, expected) in [(saving, saved), (using, used)] {
+            let (language, code) = program(file);
+            let answer = lockhouse.serve().await.run_code(language, &code).await;
+            let right = answer["status"] == "ok" && answer["value"] == expected;
+            table.row(file, ensure(right, &answer));
+        }
+    }
+    table.finish();
+}
