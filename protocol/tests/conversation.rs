@@ -354,9 +354,7 @@ struct History(Vec<Event>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Ready,
-    Ran {
-        in_session: bool,
-    },
+    Ran { in_session: bool },
     Rested,
     Printed(usize),
     Asked { id: u32, counted: bool },

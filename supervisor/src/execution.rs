@@ -128,7 +128,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// Gives the ending, when it cannot be sent.
     fn send_job(&mut self, job: Job) -> Option<Ending> {
-        if !self.lease.worker.conversation.run() {
+        if !self.lease.worker.conversation.run(job.session) {
             return Some(Ending::Broken("it was not idle".into()));
         }
         match frame::encode(&ToWorker::Run(job), self.limits.conversation.frame_bytes) {

@@ -1,13 +1,17 @@
 //! What user code threw, as people read it: in bounds, and with positions of the submitted code.
 
+use std::borrow::Cow;
+
 use lockhouse_protocol::CodeError;
 use rquickjs::{Ctx, Function, Object, Value};
 
 use super::positions::{Place, Positions};
-use super::typescript::{GENERATED, SyntaxError};
+use super::typescript::{GENERATED, GENERATED_SKILL, SyntaxError};
 
 /// What people see as the file's name.
 const SHOWN: &str = "code.ts";
+/// The same of a skill, whose name follows.
+const SHOWN_SKILL: &str = "skills/";
 
 /// The longest message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 4096;
@@ -126,7 +130,7 @@ pub(super) fn syntax(error: SyntaxError) -> CodeError {
 
 /// Adds where it happened, from a stack of QuickJS.
 pub(super) fn locate(error: &mut CodeError, stack: &str, positions: Option<&Positions>) {
-    point(error, frames(stack, positions).next().map(|(_, place)| place));
+    point(error, own_place(stack, positions));
     let frames = user_frames(stack, positions);
     error.traceback = (!frames.is_empty()).then(|| frames.join("\n"));
 }
@@ -216,34 +220,53 @@ fn hint(error: &CodeError) -> Option<String> {
 
 /// The program's line in a stack of QuickJS: that of its innermost frame.
 pub(super) fn line(stack: &str, positions: Option<&Positions>) -> Option<u32> {
-    frames(stack, positions).next().map(|(_, place)| place.line)
+    own_place(stack, positions).map(|place| place.line)
+}
+
+/// Where the program itself was, and not a skill that it imports.
+fn own_place(stack: &str, positions: Option<&Positions>) -> Option<Place> {
+    frames(stack, positions).find(|frame| frame.file == SHOWN).map(|frame| frame.place)
 }
 
 /// The frames of a stack that are the program's own, in its own positions.
 pub(super) fn user_frames(stack: &str, positions: Option<&Positions>) -> Vec<String> {
     frames(stack, positions)
-        .map(|(name, Place { line, column })| match name {
-            "" | "<anonymous>" => format!("    at {SHOWN}:{line}:{column}"),
+        .map(|Frame { name, file, place: Place { line, column } }| match name {
+            "" | "<anonymous>" => format!("    at {file}:{line}:{column}"),
             _ => {
                 let name: String = name.chars().take(NAME_CHARACTERS_MAX).collect();
-                format!("    at {name} ({SHOWN}:{line}:{column})")
+                format!("    at {name} ({file}:{line}:{column})")
             }
         })
         .collect()
 }
 
-/// Name and place of each frame of the program. Frames that were translated before stay as they are.
-fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator<Item = (&'s str, Place)> {
+/// A frame of the program, or of a skill that it imports.
+struct Frame<'s> {
+    name: &'s str,
+    /// As people see it.
+    file: Cow<'s, str>,
+    place: Place,
+}
+
+/// The program's frames. Those that were translated before stay as they are.
+fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator<Item = Frame<'s>> {
     let frame = move |line: &'s str| {
         let frame = line.trim().strip_prefix("at ")?.trim_end_matches(')');
         let (before, column) = frame.rsplit_once(':')?;
         let (before, line) = before.rsplit_once(':')?;
         let place = Place { line: line.parse().ok()?, column: column.parse().ok()? };
-        let named = |file: &str| before.strip_suffix(file).map(|name| name.trim_end_matches('(').trim_end());
-        match named(GENERATED) {
-            Some(name) => Some((name, positions?.submitted(place)?)),
-            None => Some((named(SHOWN)?, place)),
+        let (name, file) = before.rsplit_once('(').unwrap_or(("", before));
+        let name = name.trim_end();
+        if file == GENERATED {
+            return Some(Frame { name, file: SHOWN.into(), place: positions?.submitted(place)? });
         }
+        if let Some(skill) = file.strip_prefix(GENERATED_SKILL) {
+            let place = positions?.skill(skill)?.submitted(place)?;
+            return Some(Frame { name, file: format!("{SHOWN_SKILL}{skill}.ts").into(), place });
+        }
+        let was_translated = file == SHOWN || file.starts_with(SHOWN_SKILL);
+        was_translated.then_some(Frame { name, file: file.into(), place })
     };
     stack.lines().filter_map(frame).take(FRAMES_MAX)
 }

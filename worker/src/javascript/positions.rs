@@ -1,5 +1,7 @@
 //! Positions in generated code, and where they come from in the submitted code.
 
+use std::collections::BTreeMap;
+
 /// Lines of generated code before the imports.
 const LINES_BEFORE_IMPORTS: u32 = 1;
 
@@ -32,16 +34,28 @@ pub(super) struct Mapping {
 
 /// The way back from generated code.
 pub(super) struct Positions {
-    source: String,
+    pub(super) source: String,
     imports: Vec<Place>,
     mappings: Vec<Mapping>,
+    /// Of the skills that it has imported.
+    skills: BTreeMap<String, Positions>,
 }
 
 impl Positions {
     /// `imports` are the places of those imports that became the first lines; `mappings` are in the order of the
     /// generated code.
     pub(super) fn new(source: &str, imports: Vec<Place>, mappings: impl Iterator<Item = Mapping>) -> Self {
-        Self { source: source.to_owned(), imports, mappings: mappings.collect() }
+        Self { source: source.to_owned(), imports, mappings: mappings.collect(), skills: BTreeMap::new() }
+    }
+
+    /// A skill is imported.
+    pub(super) fn add_skill(&mut self, name: String, positions: Self) {
+        self.skills.insert(name, positions);
+    }
+
+    /// Of a skill that was imported.
+    pub(super) fn skill(&self, name: &str) -> Option<&Self> {
+        self.skills.get(name)
     }
 
     /// Where a place of the generated code comes from.

@@ -20,6 +20,8 @@ use super::positions::{Mapping, Place, Positions};
 
 /// The engine's name for the generated code; user code sees `code.ts`.
 pub(super) const GENERATED: &str = "lockhouse:code";
+/// The same for the code of a skill, whose name follows.
+pub(super) const GENERATED_SKILL: &str = "lockhouse:skills/";
 
 /// A program that is ready to run.
 pub(super) struct Translated {
@@ -43,6 +45,25 @@ pub(super) struct SyntaxError {
 /// # Errors
 /// The first thing that is wrong with it.
 pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
+    translate_as(source, Form::Program)
+}
+
+/// Translates a skill: a function of the two lookups, which gives an object of what it exports.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub(super) fn translate_skill(source: &str) -> Result<Translated, SyntaxError> {
+    translate_as(source, Form::Skill)
+}
+
+/// What the code is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Program,
+    Skill,
+}
+
+fn translate_as(source: &str, form: Form) -> Result<Translated, SyntaxError> {
     if let Some(at) = nesting::too_deep_at(source) {
         return Err(SyntaxError {
             message: "the program is nested too deeply".to_owned(),
@@ -51,7 +72,8 @@ pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
     }
     let allocator = Allocator::default();
     let kind = SourceType::ts().with_module(true);
-    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+    let options =
+        ParseOptions { allow_return_outside_function: form == Form::Program, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, source, kind).with_options(options).parse();
     refuse(source, &parsed.diagnostics)?;
     let mut program = parsed.program;
@@ -59,6 +81,15 @@ pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
     let builder = AstBuilder::new(&allocator);
     let place = |span: Span| Place::of(source, span.start as usize);
     let wrong = |message: &str, span| SyntaxError { message: message.to_owned(), place: Some(place(span)) };
+    let exports = modules::Exports::of(&program);
+    if form == Form::Skill
+        && let Some(span) = modules::awaits_at_the_top(&program)
+    {
+        return Err(wrong(
+            "a skill cannot await outside of a function: it does nothing before it is called",
+            span,
+        ));
+    }
     modules::drop_exports(&mut program, &builder)
         .map_err(|span| wrong("a program cannot re-export from a module: import it and use it here", span))?;
     marks::mark(&mut program, &builder)
@@ -67,12 +98,15 @@ pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
     if source.contains("import") {
         modules::replace_dynamic_imports(&mut program, &builder);
     }
-    return_last_expression(&mut program, &builder);
+    if form == Form::Program {
+        return_last_expression(&mut program, &builder);
+    }
 
     let semantic =
         SemanticBuilder::new_compiler().with_enum_eval(true).with_check_syntax_error(true).build(&program);
     refuse(source, &semantic.diagnostics)?;
     let scoping = semantic.semantic.into_scoping();
+    let exported = exports.written(&scoping);
     modules::keep_unused_imports(&mut program, &scoping);
     let path = Path::new("code.ts");
     let transformed = Transformer::new(&allocator, path, &TransformOptions::default())
@@ -80,7 +114,10 @@ pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
     refuse(source, &transformed.diagnostics)?;
 
     // After the transformation, which has removed the imports that only types used.
-    let mut head = format!("(({MODULE}, {IMPORT}, {AWAITING}) => [async () => {{\n");
+    let mut head = match form {
+        Form::Program => format!("(({MODULE}, {IMPORT}, {AWAITING}) => [async () => {{\n"),
+        Form::Skill => format!("(({MODULE}, {IMPORT}, {AWAITING}) => {{\n"),
+    };
     let imports = modules::take_imports(&mut program, &mut head).into_iter().map(place).collect();
     let generated = Codegen::new()
         .with_options(CodegenOptions {
@@ -99,7 +136,11 @@ pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
             })
         }),
     );
-    let javascript = head + &generated.code + "\n}, () => " + AWAITING + "])";
+    let tail = match form {
+        Form::Program => format!("\n}}, () => {AWAITING}])"),
+        Form::Skill => format!("\nreturn {exported};\n}})"),
+    };
+    let javascript = head + &generated.code + &tail;
     Ok(Translated { javascript, positions })
 }
 
