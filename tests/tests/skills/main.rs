@@ -12,7 +12,8 @@ use lockhouse_tests::Lockhouse;
 use serde_json::Value;
 
 /// Who writes this lets code save skills, and call the fixture server.
-const ALLOWED: &str = "version = 1\n[servers.skills]\nallow = [\"save\"]\n[servers.fixture]\nallow = [\"*\"]\n";
+const ALLOWED: &str =
+    "version = 1\n[servers.skills]\nallow = [\"save\"]\n[servers.fixture]\nallow = [\"*\"]\n";
 
 fn lockhouse() -> Lockhouse {
     Lockhouse::new().server("fixture", &[]).policy(ALLOWED)
@@ -23,7 +24,9 @@ fn saving(language: &str, name: &str, code: &str) -> String {
     let code = Value::from(code);
     match language {
         "python" => format!("import skills\nskills.save('{name}', 'A skill.', ['tag'], code={code})"),
-        _ => format!("await skills.save({{name: '{name}', description: 'A skill.', tags: ['tag'], code: {code}}})"),
+        _ => format!(
+            "await skills.save({{name: '{name}', description: 'A skill.', tags: ['tag'], code: {code}}})"
+        ),
     }
 }
 
@@ -45,7 +48,10 @@ fn using(language: &str, name: &str) -> String {
 
 /// A folder of a skill as a person writes it.
 fn folder(lockhouse: &Lockhouse, below: &str, name: &str, code: &str) {
-    lockhouse.file(&format!("{below}/{name}/SKILL.md"), format!("---\nname: {name}\ndescription: Shared.\n---\n# {name}\n"));
+    lockhouse.file(
+        &format!("{below}/{name}/SKILL.md"),
+        format!("---\nname: {name}\ndescription: Shared.\n---\n# {name}\n"),
+    );
     lockhouse.file(&format!("{below}/{name}/skill.py"), code);
 }
 

@@ -84,18 +84,27 @@ fn a_function_is_saved_with_what_it_uses_and_imported_by_another_program() {
         let saved = lockhouse.answer(language, program);
         let state = (&saved["value"]["name"], &saved["value"]["version"], &saved["value"]["state"]);
         let told = (&json!("weekly-report"), &json!(1), &json!("saved"));
-        table.row(format!("{language}: it is saved"), equal(state, told).map_err(|why| format!("{why} {saved}")));
+        table.row(
+            format!("{language}: it is saved"),
+            equal(state, told).map_err(|why| format!("{why} {saved}")),
+        );
         for program in uses {
             let answer = lockhouse.answer(language, program);
             let named = format!("{language}: {}", program.lines().next().unwrap_or_default());
             table.row(named, ensure(answer["value"] == expected, &answer));
         }
-        let list = lockhouse.answer(language, if language == "python" { "import skills\nskills.list()" } else { "await skills.list()" });
+        let list = lockhouse.answer(
+            language,
+            if language == "python" { "import skills\nskills.list()" } else { "await skills.list()" },
+        );
         let row = &list["value"][0];
         let words = row["signature"].as_str().unwrap_or_default();
         table.row(format!("{language}: its signature is told"), ensure(words.contains("(text: str"), row));
         let tests = lockhouse.run(&["skills", "test"]);
-        table.row(format!("{language}: its tests pass"), equal(tests.status, Some(0)).map_err(|why| format!("{why} {tests:?}")));
+        table.row(
+            format!("{language}: its tests pass"),
+            equal(tests.status, Some(0)).map_err(|why| format!("{why} {tests:?}")),
+        );
     }
     table.finish();
 }
@@ -105,14 +114,23 @@ fn a_name_is_one_skill_however_it_is_written() {
     let mut table = Table::new("ways to write a name");
     for language in ["python", "typescript"] {
         let lockhouse = lockhouse();
-        let saved = lockhouse.answer(language, &saving(language, "weeklyReport", &giving(language, "f", "1")));
+        let saved =
+            lockhouse.answer(language, &saving(language, "weeklyReport", &giving(language, "f", "1")));
         table.row(format!("{language}: the folder"), equal(&saved["value"]["name"], &json!("weekly-report")));
-        let again = lockhouse.answer(language, &saving(language, "weekly_report", &giving(language, "f", "2")));
+        let again =
+            lockhouse.answer(language, &saving(language, "weekly_report", &giving(language, "f", "2")));
         table.row(format!("{language}: the next version"), equal(&again["value"]["version"], &json!(2)));
-        let same = lockhouse.answer(language, &saving(language, "weekly-report", &giving(language, "f", "2")));
+        let same =
+            lockhouse.answer(language, &saving(language, "weekly-report", &giving(language, "f", "2")));
         table.row(format!("{language}: the same is no version"), equal(&same["value"]["version"], &json!(2)));
         for name in ["weekly_report", "weeklyReport"] {
-            let used = lockhouse.answer(language, &using(language, name).replace(&format!("{{ {name} }}"), "{ f }").replace(&format!("import {name}"), "import f").replace(&format!("{name}()"), "f()"));
+            let used = lockhouse.answer(
+                language,
+                &using(language, name)
+                    .replace(&format!("{{ {name} }}"), "{ f }")
+                    .replace(&format!("import {name}"), "import f")
+                    .replace(&format!("{name}()"), "f()"),
+            );
             table.row(format!("{language}: {name}"), ensure(used["value"] == 2, &used));
         }
     }
@@ -133,11 +151,15 @@ fn a_skill_imports_others_and_shows_its_own_lines() {
         let saved = python.answer("python", &saving("python", name, code));
         assert_eq!(saved["status"], "ok", "{saved}");
     }
-    let answer = python.answer("python", "from skills.one import one\nfrom skills.two import two\n[one(), one(), two()]");
+    let answer = python
+        .answer("python", "from skills.one import one\nfrom skills.two import two\n[one(), one(), two()]");
     table.row("python: loaded once", equal(&answer["value"], &json!([2, 3, 3])));
     let answer = python.answer("python", "from skills.bad import bad\n\nbad()");
     let trace = answer["error"]["traceback"].as_str().unwrap_or_default();
-    table.row("python: its frames", ensure(trace.contains("File \"skills/bad\", line 4, in bad\n    return math.sqrt(-1)"), trace));
+    table.row(
+        "python: its frames",
+        ensure(trace.contains("File \"skills/bad\", line 4, in bad\n    return math.sqrt(-1)"), trace),
+    );
     table.row("python: the program's line", equal(&answer["error"]["line"], &json!(3)));
     let answer = python.answer("python", "import skills.left");
     let message = answer["error"]["message"].as_str().unwrap_or_default();
@@ -146,8 +168,14 @@ fn a_skill_imports_others_and_shows_its_own_lines() {
     let typescript = lockhouse();
     for (name, code) in [
         ("one", "import { two } from 'skills/two';\nexport const one = () => two() + 1;"),
-        ("two", "let state = 0;\nexport default function two() { state += 1; return state; }\nexport { two };"),
-        ("bad", "interface Unused {\n  a: 1;\n}\nexport function bad(): number {\n  return (null as any).x;\n}"),
+        (
+            "two",
+            "let state = 0;\nexport default function two() { state += 1; return state; }\nexport { two };",
+        ),
+        (
+            "bad",
+            "interface Unused {\n  a: 1;\n}\nexport function bad(): number {\n  return (null as any).x;\n}",
+        ),
         ("left", "import { right } from 'skills/right';\nexport const left = () => right;"),
         ("right", "import { left } from 'skills/left';\nexport const right = () => left;"),
     ] {
@@ -189,7 +217,8 @@ fn a_skill_that_is_not_there_or_of_the_other_language_says_so() {
         let message = answer["error"]["message"].as_str().unwrap_or_default();
         table.row(format!("{language}: {name}"), ensure(message.contains(told), &answer));
     }
-    let records: Vec<Value> = lockhouse.records().into_iter().filter(|record| record["event"] == "skill").collect();
+    let records: Vec<Value> =
+        lockhouse.records().into_iter().filter(|record| record["event"] == "skill").collect();
     let loaded: Vec<&Value> = records.iter().map(|record| &record["skill"]).collect();
     table.row("what was found is in the log", equal(loaded, vec![&json!("shell"), &json!("snake")]));
     table.finish();

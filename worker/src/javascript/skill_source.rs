@@ -73,7 +73,7 @@ pub(super) fn cut(source: &str, name: &str) -> Result<Cut, String> {
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let kind = SourceType::ts().with_module(true);
     let program = Parser::new(&allocator, source, kind).with_options(options).parse().program;
-    let semantic = SemanticBuilder::new().build(&program).semantic;
+    let semantic = SemanticBuilder::new().with_build_nodes(true).build(&program).semantic;
     let statements = Statements::of(&program.body, &semantic);
     let wanted = statements.bound.get(name).ok_or_else(absent)?;
     let line = |at: usize| Place::of(source, program.body[at].span().start as usize).line;
