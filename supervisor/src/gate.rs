@@ -44,8 +44,10 @@ use force::Force;
 use limits::Limiter;
 use schema::Schemas;
 
+use crate::ai_client::Owner;
 use crate::audit::Audit;
 use crate::catalog::Catalogue;
+use crate::results::Results;
 use crate::skills::Skills;
 use crate::upstream::{Caller, Upstreams};
 
@@ -62,6 +64,7 @@ pub(crate) struct Gate {
     skills: Option<Arc<Skills>>,
     limiter: Limiter,
     schemas: Arc<Schemas>,
+    results: Arc<Results>,
     /// Bytes that a reply may have.
     reply_bytes_max: usize,
     /// Answers to `ListTools`, which depend on a server's tools, the client and the policy alone: made once for each.
@@ -89,6 +92,8 @@ struct Came {
 #[derive(Clone, Debug)]
 pub(crate) struct Requester {
     pub(crate) caller: Caller,
+    /// Whose results it may read.
+    pub(crate) owner: Owner,
     /// What this execution may know of.
     pub(crate) scope: Arc<Scope>,
     pub(crate) usage: Arc<Usage>,
@@ -99,13 +104,14 @@ impl Requester {
     /// Its calls that need a person are put to these `approvers`.
     pub(crate) fn new(
         caller: Caller,
+        owner: Owner,
         scope: Scope,
         code: Arc<str>,
         approvers: Arc<Approvers>,
         audit: Arc<Audit>,
     ) -> Self {
         let approvals = Approvals::new(caller.clone(), code, approvers, audit);
-        Self { caller, scope: Arc::new(scope), usage: Arc::default(), approvals: Arc::new(approvals) }
+        Self { caller, owner, scope: Arc::new(scope), usage: Arc::default(), approvals: Arc::new(approvals) }
     }
 
     /// The AI client, by its own word.
@@ -120,10 +126,21 @@ impl Gate {
         audit: Arc<Audit>,
         upstreams: Upstreams,
         skills: Option<Arc<Skills>>,
+        results: Arc<Results>,
         reply_bytes_max: usize,
     ) -> Self {
         let (policy, limiter, schemas) = (Force::of(policy), Limiter::default(), Arc::default());
-        Self { policy, audit, upstreams, skills, limiter, schemas, reply_bytes_max, briefs: Mutex::default() }
+        Self {
+            policy,
+            audit,
+            upstreams,
+            skills,
+            limiter,
+            schemas,
+            results,
+            reply_bytes_max,
+            briefs: Mutex::default(),
+        }
     }
 
     /// The same for another policy and other servers, with the same log and what is counted already. From now on the new
@@ -136,6 +153,7 @@ impl Gate {
             skills: self.skills.clone(),
             limiter: self.limiter.clone(),
             schemas: self.schemas.clone(),
+            results: self.results.clone(),
             reply_bytes_max: self.reply_bytes_max,
             briefs: Mutex::default(),
         }
@@ -169,9 +187,10 @@ impl Gate {
         let reply = match request {
             Request::ListTools { server } => self.list_tools(from, &server).await,
             Request::Describe { server, tool } => self.describe(from, call, &server, &tool).await,
-            Request::LoadResult { .. } => {
-                Err(failure(FailureCode::NotFound, "no result of that handle is kept".into()))
-            }
+            Request::LoadResult { handle } => match self.results.get(from.owner, &handle) {
+                Ok(json) => Ok(json.as_bytes().to_vec()),
+                Err(not_kept) => Err(failure(FailureCode::NotFound, not_kept.to_string())),
+            },
             Request::LoadSkill { name } => self.load_skill(from, &name).await,
             Request::SearchSkills { query, limit } => self.search_skills(query, limit as usize).await,
             Request::Search { query, limit, detail } => {

@@ -42,7 +42,7 @@ pub(crate) use callers::Caller;
 pub(crate) use confine::become_confined;
 pub(crate) use connection::{Connection, Offer, State};
 pub(crate) use definition::{
-    Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, Referenced, ServerCommand,
+    Authorization, Confinement, Decode, HttpEndpoint, OAuthClient, Reach, Referenced, ServerCommand,
     ServerDefinition, ServerLimits, Start, ToolSelection,
 };
 pub(crate) use pins::{Change, Pins};

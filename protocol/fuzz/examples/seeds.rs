@@ -205,7 +205,7 @@ fn to_zygote() -> Vec<ToZygote> {
     vec![
         ToZygote::Prepare(SandboxProfile { unprivileged_id: None, preload: vec![], ..profile.clone() }),
         ToZygote::Prepare(profile),
-        ToZygote::Fork { warm: false },
-        ToZygote::Fork { warm: true },
+        ToZygote::Fork { warm: false, session: true },
+        ToZygote::Fork { warm: true, session: false },
     ]
 }

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::Ended;
+use super::shown::{Parts, calls, cut_text};
 use super::told::{changed, told};
 use crate::gate::CallRecord;
 
@@ -86,6 +87,8 @@ pub(crate) struct Answer {
     pub(crate) calls: Vec<CallRecord>,
     /// None when no worker was involved.
     pub(crate) sandbox: Option<Sandbox>,
+    /// Of a run in a session.
+    pub(crate) session: Option<InSession>,
     /// Set by us alone, whatever the code says of itself.
     pub(crate) refusal: Option<Refusal>,
     stats: Map<String, Value>,
@@ -98,11 +101,38 @@ pub(crate) enum Refusal {
     InvalidRequest,
     /// This host has no worker for it.
     Unavailable,
+    /// The session that it was for is gone.
+    SessionEnded,
+    /// There are too many sessions, or too many runs wait for one.
+    SessionsBusy,
 }
 
-/// Characters of an error's parts. The worker made them, so the limits are kept here.
-const NAME_CHARS_MAX: usize = 200;
-const TEXT_CHARS_MAX: usize = 4_000;
+/// The session that a run was in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InSession {
+    pub(crate) name: String,
+    /// Its runs so far, with this one.
+    pub(crate) runs: u32,
+    /// Why it ended with this run, if it did.
+    pub(crate) ended: Option<String>,
+}
+
+impl InSession {
+    fn to_json(&self) -> Value {
+        let mut json = json!({"name": self.name, "runs": self.runs});
+        if self.runs == 1 {
+            json["new"] = true.into();
+        }
+        if let Some(why) = &self.ended {
+            json["ended"] = format!("{why}; its variables are gone").into();
+        }
+        json
+    }
+}
+
+/// Bytes of an error's parts. The worker made them, so the limits are kept here.
+const NAME_BYTES_MAX: usize = 200;
+const TEXT_BYTES_MAX: usize = 4_000;
 
 impl Answer {
     /// An execution that never got to a worker.
@@ -119,6 +149,7 @@ impl Answer {
             changed: None,
             calls: Vec::new(),
             sandbox: None,
+            session: None,
             refusal: Some(refusal),
             stats: Map::new(),
         }
@@ -141,48 +172,54 @@ impl Answer {
             changed,
             calls,
             sandbox: Some(sandbox),
+            session: None,
             refusal: None,
             stats,
         }
     }
 
-    /// The whole answer. Absent parts are left out.
+    /// The whole answer, whatever its length.
     pub(crate) fn to_json(&self) -> Value {
-        self.to_json_with(self.value.as_deref().map(parsed))
+        let value = self.value.as_deref();
+        let bytes = value.map_or(0, |value| value.get().len()) + self.stdout.len() + self.stderr.len();
+        self.to_json_of(Parts {
+            value: value.map(parsed),
+            stdout: self.stdout.as_str().into(),
+            stderr: self.stderr.as_str().into(),
+            calls: calls::each(&self.calls),
+            bytes,
+        })
     }
 
-    /// The answer with this in the place of its value.
-    pub(crate) fn to_json_with(&self, value: Option<Value>) -> Value {
+    /// The answer with these in the place of its parts. Absent ones are left out.
+    pub(super) fn to_json_of(&self, parts: Parts<'_>) -> Value {
         let mut answer = json!({"execution": self.execution.to_string(), "status": self.status.as_str()});
         let mut put = |name: &str, value: Value| answer[name] = value;
-        if let Some(value) = value {
+        if let Some(value) = parts.value {
             put("value", value);
         }
-        for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+        for (name, text) in [("stdout", parts.stdout), ("stderr", parts.stderr)] {
             if !text.is_empty() {
-                put(name, text.as_str().into());
+                put(name, text.into());
             }
         }
         if let Some(error) = &self.error {
             put("error", error_json(error, self.changed.as_deref()));
         }
-        put("calls", self.calls.iter().map(call_json).collect());
-        let kept_out = self.bytes_kept_out();
+        if let Some(session) = &self.session {
+            put("session", session.to_json());
+        }
+        put("calls", parts.calls);
+        // Of what tools answered, what did not become part of this.
+        let received: usize = self.calls.iter().map(|call| call.bytes).sum();
         let mut stats = self.stats.clone();
         stats.insert("tool_calls".into(), self.calls.len().into());
-        stats.insert("bytes_kept_out".into(), kept_out.into());
+        stats.insert("bytes_kept_out".into(), received.saturating_sub(parts.bytes).into());
         put("stats", Value::Object(stats));
         if let Some(sandbox) = &self.sandbox {
             put("sandbox", sandbox.to_json());
         }
         answer
-    }
-
-    /// Bytes of tool results that did not become part of the answer.
-    pub(crate) fn bytes_kept_out(&self) -> usize {
-        let received: usize = self.calls.iter().map(|call| call.bytes).sum();
-        let value = self.value.as_ref().map_or(0, |value| value.get().len());
-        received.saturating_sub(value + self.stdout.len() + self.stderr.len())
     }
 }
 
@@ -201,16 +238,13 @@ pub(crate) fn parsed(raw: &RawValue) -> Value {
 }
 
 fn bounded(error: CodeError) -> CodeError {
-    let cut = |text: String, max: usize| match text.char_indices().nth(max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    };
+    let cut = |text: String, max: usize| cut_text(&text, max).unwrap_or(text);
     CodeError {
-        kind: cut(error.kind, NAME_CHARS_MAX),
-        code: error.code.map(|code| cut(code, NAME_CHARS_MAX)),
-        message: cut(error.message, TEXT_CHARS_MAX),
-        traceback: error.traceback.map(|text| cut(text, TEXT_CHARS_MAX)),
-        hint: error.hint.map(|hint| cut(hint, TEXT_CHARS_MAX)),
+        kind: cut(error.kind, NAME_BYTES_MAX),
+        code: error.code.map(|code| cut(code, NAME_BYTES_MAX)),
+        message: cut(error.message, TEXT_BYTES_MAX),
+        traceback: error.traceback.map(|text| cut(text, TEXT_BYTES_MAX)),
+        hint: error.hint.map(|hint| cut(hint, TEXT_BYTES_MAX)),
         ..error
     }
 }
@@ -244,11 +278,4 @@ fn error_json(error: &CodeError, changed: Option<&str>) -> Value {
         }
     }
     json
-}
-
-fn call_json(call: &CallRecord) -> Value {
-    json!({
-        "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes,
-        "ms": call.ms, "bytes": call.bytes,
-    })
 }

@@ -1,7 +1,5 @@
 //! What user code threw, as people read it: in bounds, and with positions of the submitted code.
 
-use std::borrow::Cow;
-
 use lockhouse_protocol::CodeError;
 use rquickjs::{Ctx, Function, Object, Value};
 
@@ -12,6 +10,10 @@ use super::typescript::{GENERATED, GENERATED_SKILL, SyntaxError};
 const SHOWN: &str = "code.ts";
 /// The same of a skill, whose name follows.
 const SHOWN_SKILL: &str = "skills/";
+
+/// The file's name of an earlier program of the session, around the number of its run.
+const EARLIER: &str = "code-";
+const EXTENSION: &str = ".ts";
 
 /// The longest message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 4096;
@@ -223,29 +225,52 @@ pub(super) fn line(stack: &str, positions: Option<&Positions>) -> Option<u32> {
     own_place(stack, positions).map(|place| place.line)
 }
 
-/// Where the program itself was, and not a skill that it imports.
+/// The innermost place in the program that runs.
 fn own_place(stack: &str, positions: Option<&Positions>) -> Option<Place> {
-    frames(stack, positions).find(|frame| frame.file == SHOWN).map(|frame| frame.place)
+    frames(stack, positions).find(|frame| frame.of == Of::Program).map(|frame| frame.place)
 }
 
 /// The frames of a stack that are the program's own, in its own positions.
 pub(super) fn user_frames(stack: &str, positions: Option<&Positions>) -> Vec<String> {
     frames(stack, positions)
-        .map(|Frame { name, file, place: Place { line, column } }| match name {
-            "" | "<anonymous>" => format!("    at {file}:{line}:{column}"),
-            _ => {
-                let name: String = name.chars().take(NAME_CHARACTERS_MAX).collect();
-                format!("    at {name} ({file}:{line}:{column})")
+        .map(|Frame { name, of, place: Place { line, column } }| {
+            let file = of.shown();
+            match name {
+                "" | "<anonymous>" => format!("    at {file}:{line}:{column}"),
+                _ => {
+                    let name: String = name.chars().take(NAME_CHARACTERS_MAX).collect();
+                    format!("    at {name} ({file}:{line}:{column})")
+                }
             }
         })
         .collect()
 }
 
-/// A frame of the program, or of a skill that it imports.
+/// Where a frame is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of<'s> {
+    /// In the program that runs.
+    Program,
+    /// In an earlier one of its session.
+    Earlier(u32),
+    /// In a skill that is imported.
+    Skill(&'s str),
+}
+
+impl Of<'_> {
+    fn shown(self) -> String {
+        match self {
+            Self::Program => SHOWN.to_owned(),
+            Self::Earlier(run) => format!("{EARLIER}{run}{EXTENSION}"),
+            Self::Skill(name) => format!("{SHOWN_SKILL}{name}{EXTENSION}"),
+        }
+    }
+}
+
+/// A frame of the code that people wrote.
 struct Frame<'s> {
     name: &'s str,
-    /// As people see it.
-    file: Cow<'s, str>,
+    of: Of<'s>,
     place: Place,
 }
 
@@ -258,15 +283,22 @@ fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator
         let place = Place { line: line.parse().ok()?, column: column.parse().ok()? };
         let (name, file) = before.rsplit_once('(').unwrap_or(("", before));
         let name = name.trim_end();
-        if file == GENERATED {
-            return Some(Frame { name, file: SHOWN.into(), place: positions?.submitted(place)? });
-        }
         if let Some(skill) = file.strip_prefix(GENERATED_SKILL) {
-            let place = positions?.skill(skill)?.submitted(place)?;
-            return Some(Frame { name, file: format!("{SHOWN_SKILL}{skill}.ts").into(), place });
+            return Some(Frame { name, of: Of::Skill(skill), place: positions?.skill(skill)?.submitted(place)? });
         }
-        let was_translated = file == SHOWN || file.starts_with(SHOWN_SKILL);
-        was_translated.then_some(Frame { name, file: file.into(), place })
+        if let Some(run) = file.strip_prefix(GENERATED) {
+            let run = run.strip_prefix('-').and_then(|run| run.parse().ok());
+            let (earlier, place) = positions?.submitted_in(run, place)?;
+            return Some(Frame { name, of: earlier.map_or(Of::Program, Of::Earlier), place });
+        }
+        let stem = file.strip_suffix(EXTENSION)?;
+        let of = match (stem.strip_prefix(EARLIER), stem.strip_prefix(SHOWN_SKILL)) {
+            _ if file == SHOWN => Of::Program,
+            (Some(run), _) => Of::Earlier(run.parse().ok()?),
+            (_, Some(skill)) => Of::Skill(skill),
+            _ => return None,
+        };
+        Some(Frame { name, of, place })
     };
     stack.lines().filter_map(frame).take(FRAMES_MAX)
 }

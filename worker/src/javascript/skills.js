@@ -59,6 +59,12 @@
   const list = () => search("", 50);
   const skills = { save, search, list };
 
+  // Each program of a session imports them as they are by then.
+  const serve = realm.serve;
+  realm.serve = (list) => {
+    loaded.clear();
+    serve(list);
+  };
   const others = realm.module;
   realm.module = (name) => {
     if (name === "skills") return skills;
