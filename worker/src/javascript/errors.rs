@@ -284,7 +284,11 @@ fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator
         let (name, file) = before.rsplit_once('(').unwrap_or(("", before));
         let name = name.trim_end();
         if let Some(skill) = file.strip_prefix(GENERATED_SKILL) {
-            return Some(Frame { name, of: Of::Skill(skill), place: positions?.skill(skill)?.submitted(place)? });
+            return Some(Frame {
+                name,
+                of: Of::Skill(skill),
+                place: positions?.skill(skill)?.submitted(place)?,
+            });
         }
         if let Some(run) = file.strip_prefix(GENERATED) {
             let run = run.strip_prefix('-').and_then(|run| run.parse().ok());

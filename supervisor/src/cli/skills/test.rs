@@ -81,7 +81,13 @@ pub(super) async fn test(
 
 async fn run(supervisor: &Supervisor, skill: &Skill) -> Outcome {
     let Some(tests) = &skill.tests else { return Outcome::None };
-    let request = CodeRequest { language: skill.language, code: tests.clone(), timeout: None, servers: None };
+    let request = CodeRequest {
+        language: skill.language,
+        code: tests.clone(),
+        timeout: None,
+        servers: None,
+        session: None,
+    };
     let answer = supervisor.run_code(request, &CancellationToken::new()).await;
     match answer.status {
         Status::Ok => Outcome::Passed,
