@@ -5,7 +5,7 @@ mod clock;
 mod question;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use lockhouse_policies::ClientName;
@@ -26,6 +26,21 @@ const WAITING_MAX: usize = 16;
 const FOR_QUESTIONS: usize = 8;
 /// An AI client whose time is up is given up first, and its execution with it.
 const MARGIN: Duration = Duration::from_secs(1);
+
+/// Whose a session or a kept result is: one AI client's, as long as it is connected, or that of whoever is at the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Owner(u64);
+
+impl Owner {
+    /// The person at the command line.
+    pub(crate) const LOCAL: Self = Self(0);
+
+    /// A client that has just connected.
+    pub(crate) fn of_connection() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
 
 /// What the AI client said that it can do.
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,14 +112,20 @@ struct Shared {
 pub(crate) struct Line {
     /// What it calls itself.
     pub(crate) client: Option<ClientName>,
+    /// Which connection it is.
+    pub(crate) owner: Owner,
     abilities: Abilities,
     messages: mpsc::Sender<Message>,
 }
 
 impl Line {
-    pub(crate) fn new(client: Option<ClientName>, abilities: Abilities) -> (Self, mpsc::Receiver<Message>) {
+    pub(crate) fn new(
+        client: Option<ClientName>,
+        owner: Owner,
+        abilities: Abilities,
+    ) -> (Self, mpsc::Receiver<Message>) {
         let (messages, receiver) = mpsc::channel(WAITING_MAX);
-        (Self { client, abilities, messages }, receiver)
+        (Self { client, owner, abilities, messages }, receiver)
     }
 }
 

@@ -8,6 +8,7 @@ mod fingerprint;
 mod search;
 mod shapes;
 mod signature;
+mod wrapping;
 
 use lockhouse_protocol::ToolName;
 use serde_json::{Map, Value, json};
@@ -28,6 +29,8 @@ const SUMMARY_CHARS_MAX: usize = 160;
 
 /// What is told of a tool that may be called when a person agrees.
 const ASKS: &str = "a person is asked before each call";
+/// And of a type that the server does not promise.
+const OBSERVED: &str = "results as observed";
 
 /// One tool of an upstream server.
 #[derive(Clone, Debug)]
@@ -47,6 +50,8 @@ pub(crate) struct Tool {
     /// Whether it takes nothing but `parameters`. JSON Schema permits more unless it is told not to; what servers mean by
     /// a list of properties is that it is the whole list.
     pub(crate) closed: bool,
+    /// Whether its results are wrapped by its server's library.
+    pub(crate) wraps: bool,
     /// Whether the server says that the tool changes nothing.
     pub(crate) read_only: bool,
     pub(crate) python: String,
@@ -64,6 +69,15 @@ pub(crate) struct Tool {
 pub(crate) struct Claims {
     pub(crate) read_only: Option<bool>,
     pub(crate) destructive: Option<bool>,
+}
+
+/// What is told of a tool besides what its definition says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// Whether a person is asked before each call.
+    pub(crate) asks: bool,
+    /// What its results were seen to look like, as a JSON Schema.
+    pub(crate) observed: Option<Value>,
 }
 
 impl Tool {
@@ -96,12 +110,13 @@ impl Tool {
         };
         let identifier = identifier(name.as_str());
         let summary = summary(&description);
+        let inner = raw.get("outputSchema").and_then(wrapping::inner);
         let shape = signature::Shape {
             identifier: &identifier,
             parameters: &parameters,
             required,
             schema,
-            output: raw.get("outputSchema"),
+            output: inner.as_ref().or(raw.get("outputSchema")),
         };
         Some(Self {
             python: shape.python(),
@@ -118,6 +133,7 @@ impl Tool {
             parameters,
             required,
             closed,
+            wraps: inner.is_some(),
         })
     }
 
@@ -126,13 +142,13 @@ impl Tool {
         &self.definition
     }
 
-    /// As the in-code modules need it. `asks`: whether a person is asked before each call.
-    pub(crate) fn brief(&self, asks: bool) -> Value {
+    /// As the in-code modules need it.
+    pub(crate) fn brief(&self, told: &Told) -> Value {
         let brief = json!({
             "name": self.name.as_str(), "identifier": self.identifier, "parameters": self.parameters,
             "required": self.required, "summary": self.summary,
         });
-        self.signed(brief, asks)
+        self.signed(brief, told)
     }
 
     /// As a search shows it by name.
@@ -148,35 +164,58 @@ impl Tool {
     }
 
     /// As a search shows it.
-    pub(crate) fn found(&self, server: &str, asks: bool) -> Value {
-        self.signed(self.named(server, asks), asks)
+    pub(crate) fn found(&self, server: &str, told: &Told) -> Value {
+        self.signed(self.named(server, told.asks), told)
     }
 
     /// With its signatures, and whether a person is asked.
-    fn signed(&self, mut shown: Value, asks: bool) -> Value {
-        if asks {
-            shown["ask"] = true.into();
-            shown["python"] = format!("{}  # {ASKS}", self.python).into();
-            shown["typescript"] = format!("{}  // {ASKS}", self.typescript).into();
-        } else {
-            shown["python"] = self.python.as_str().into();
-            shown["typescript"] = self.typescript.as_str().into();
+    fn signed(&self, mut shown: Value, told: &Told) -> Value {
+        let (mut python, mut typescript) = (self.python.clone(), self.typescript.clone());
+        let mut notes: Vec<&str> = Vec::new();
+        if let Some(observed) = &told.observed {
+            let [in_python, in_typescript] = signature::of_results(observed);
+            python.push_str(&format!(" -> {in_python}"));
+            typescript.push_str(&format!(": Promise<{in_typescript}>"));
+            notes.push(OBSERVED);
         }
+        if told.asks {
+            shown["ask"] = true.into();
+            notes.push(ASKS);
+        }
+        if !notes.is_empty() {
+            let notes = notes.join("; ");
+            python.push_str(&format!("  # {notes}"));
+            typescript.push_str(&format!("  // {notes}"));
+        }
+        shown["python"] = python.into();
+        shown["typescript"] = typescript.into();
         shown
     }
 
+    /// The type of results that look like this, for people.
+    pub(crate) fn returns(observed: &Value) -> String {
+        let [python, _] = signature::of_results(observed);
+        python
+    }
+
     /// Everything.
-    pub(crate) fn full(&self, server: &str, asks: bool) -> Value {
+    pub(crate) fn full(&self, server: &str, told: &Told) -> Value {
         let full = json!({
             "server": server, "name": self.name.as_str(), "identifier": self.identifier,
             "description": self.description, "read_only": self.read_only,
         });
-        let mut full = self.signed(full, asks);
+        let mut full = self.signed(full, told);
         let mut definition: Value = serde_json::from_str(&self.definition).unwrap_or_default();
         for part in ["inputSchema", "outputSchema"] {
             if let Some(schema) = definition.get_mut(part) {
                 full[part] = schema.take();
             }
+        }
+        if let Some(inner) = full.get("outputSchema").and_then(wrapping::inner) {
+            full["outputSchema"] = inner;
+        }
+        if let Some(observed) = &told.observed {
+            full["observedOutput"] = observed.clone();
         }
         full
     }

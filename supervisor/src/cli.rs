@@ -12,9 +12,11 @@ mod doctor;
 mod import;
 mod init;
 mod policy;
+mod result;
 mod run;
 mod serve;
 mod server;
+mod sessions;
 mod table;
 mod terminal;
 mod tools;
@@ -54,6 +56,8 @@ enum Command {
     Serve,
     /// Run a program, as run_code would
     Run(run::Arguments),
+    /// Print what was too long for the answer of `lockhouse run --json`
+    Result(result::Arguments),
     /// Show what Lockhouse does, with a small server of its own
     Demo,
     /// Answer what running code asks a person for
@@ -71,6 +75,9 @@ enum Command {
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
+    /// List and end what AI clients keep between runs
+    #[command(subcommand)]
+    Sessions(sessions::Command),
     /// Look into the audit log, verify it and export it
     #[command(subcommand)]
     Audit(audit::Command),
@@ -106,6 +113,7 @@ pub(crate) fn main() -> ExitCode {
         match command {
             Command::Serve => serve::serve(&files).await,
             Command::Run(arguments) => run::run(&files, arguments).await,
+            Command::Result(arguments) => result::result(&files, &arguments),
             Command::Demo => demo::demo().await,
             Command::Approvals(arguments) => approvals::approvals(&arguments).await,
             Command::Tools(command) => tools::tools(&files, command).await,
@@ -113,6 +121,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Import(arguments) => import::import(&files, &arguments),
             Command::Init(arguments) => init::init(&files, &arguments),
             Command::Policy(command) => policy::policy(&files, command).await,
+            Command::Sessions(command) => sessions::sessions(command).await,
             Command::Audit(command) => audit::audit(&files, command).await,
             Command::Doctor(arguments) => doctor::doctor(&files, &arguments).await,
             Command::Confine(arguments) => confine::confine(arguments),
@@ -231,7 +240,11 @@ fn start(files: &Files, languages: &[Language]) -> Result<Supervisor, ExitCode> 
 }
 
 fn start_with(settings: Settings, policy: Policy, languages: &[Language]) -> Result<Supervisor, ExitCode> {
-    Supervisor::start(settings, policy, languages).map_err(|error| match error {
+    started(Supervisor::start(settings, policy, languages))
+}
+
+fn started(supervisor: Result<Supervisor, StartError>) -> Result<Supervisor, ExitCode> {
+    supervisor.map_err(|error| match error {
         StartError::Config(error) => complain_config(&error),
         StartError::Audit(error) => complain(&error, UNAVAILABLE),
     })

@@ -8,6 +8,7 @@ mod asked;
 #[cfg(test)]
 mod cost;
 mod decision;
+mod destination;
 mod force;
 mod limits;
 mod links;
@@ -16,6 +17,7 @@ mod lookups;
 mod schema;
 mod scope;
 mod search;
+mod skills;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -39,12 +41,16 @@ pub(crate) use scope::Scope;
 pub(crate) use search::Search;
 
 use arguments::Given;
+use decision::Unpermitted;
 use force::Force;
 use limits::Limiter;
 use schema::Schemas;
 
+use crate::ai_client::Owner;
 use crate::audit::Audit;
 use crate::catalog::{Catalogue, Lesson};
+use crate::results::Results;
+use crate::skills::Skills;
 use crate::upstream::{Caller, Upstreams};
 
 /// Characters of a failure's message, which may repeat an upstream server's words.
@@ -56,8 +62,11 @@ pub(crate) struct Gate {
     policy: Force,
     audit: Arc<Audit>,
     upstreams: Upstreams,
+    /// None where they are turned off.
+    skills: Option<Arc<Skills>>,
     limiter: Limiter,
     schemas: Arc<Schemas>,
+    results: Arc<Results>,
     /// Bytes that a reply may have.
     reply_bytes_max: usize,
     /// Answers to `ListTools`, which depend on a server's tools, the client and the policy alone: made once for each.
@@ -72,10 +81,21 @@ struct Briefs {
     json: Arc<[u8]>,
 }
 
+/// What is known of a call that was made, besides its answer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Came {
+    /// Whether it may have changed something.
+    changes: bool,
+    /// Whether nobody could be asked, and what it wants is kept until somebody can.
+    draft: bool,
+}
+
 /// On whose behalf a request is answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Requester {
     pub(crate) caller: Caller,
+    /// Whose results it may read.
+    pub(crate) owner: Owner,
     /// What this execution may know of.
     pub(crate) scope: Arc<Scope>,
     pub(crate) usage: Arc<Usage>,
@@ -86,13 +106,14 @@ impl Requester {
     /// Its calls that need a person are put to these `approvers`.
     pub(crate) fn new(
         caller: Caller,
+        owner: Owner,
         scope: Scope,
         code: Arc<str>,
         approvers: Arc<Approvers>,
         audit: Arc<Audit>,
     ) -> Self {
         let approvals = Approvals::new(caller.clone(), code, approvers, audit);
-        Self { caller, scope: Arc::new(scope), usage: Arc::default(), approvals: Arc::new(approvals) }
+        Self { caller, owner, scope: Arc::new(scope), usage: Arc::default(), approvals: Arc::new(approvals) }
     }
 
     /// The AI client, by its own word.
@@ -106,10 +127,22 @@ impl Gate {
         policy: Policy,
         audit: Arc<Audit>,
         upstreams: Upstreams,
+        skills: Option<Arc<Skills>>,
+        results: Arc<Results>,
         reply_bytes_max: usize,
     ) -> Self {
         let (policy, limiter, schemas) = (Force::of(policy), Limiter::default(), Arc::default());
-        Self { policy, audit, upstreams, limiter, schemas, reply_bytes_max, briefs: Mutex::default() }
+        Self {
+            policy,
+            audit,
+            upstreams,
+            skills,
+            limiter,
+            schemas,
+            results,
+            reply_bytes_max,
+            briefs: Mutex::default(),
+        }
     }
 
     /// The same for another policy and other servers, with the same log and what is counted already. From now on the new
@@ -119,8 +152,10 @@ impl Gate {
             policy: self.policy.succeeded_by(policy),
             audit: self.audit.clone(),
             upstreams,
+            skills: self.skills.clone(),
             limiter: self.limiter.clone(),
             schemas: self.schemas.clone(),
+            results: self.results.clone(),
             reply_bytes_max: self.reply_bytes_max,
             briefs: Mutex::default(),
         }
@@ -154,12 +189,12 @@ impl Gate {
         let reply = match request {
             Request::ListTools { server } => self.list_tools(from, &server).await,
             Request::Describe { server, tool } => self.describe(from, call, &server, &tool).await,
-            Request::LoadResult { .. } => {
-                Err(failure(FailureCode::NotFound, "no result of that handle is kept".into()))
-            }
-            Request::LoadSkill { .. } | Request::SearchSkills { .. } => {
-                Err(failure(FailureCode::NotFound, "no skill is saved".into()))
-            }
+            Request::LoadResult { handle } => match self.results.get(from.owner, &handle) {
+                Ok(json) => Ok(json.as_bytes().to_vec()),
+                Err(not_kept) => Err(failure(FailureCode::NotFound, not_kept.to_string())),
+            },
+            Request::LoadSkill { name } => self.load_skill(from, &name).await,
+            Request::SearchSkills { query, limit } => self.search_skills(query, limit as usize).await,
             Request::Search { query, limit, detail } => {
                 let search = Search { query: &query, limit: limit as usize, detail };
                 let found = self.search(&from.scope, from.client(), search).await;
@@ -187,13 +222,15 @@ impl Gate {
 
     async fn call(&self, from: &Requester, call: CallId, asked: &Asked, given: Given) -> (Reply, CallRecord) {
         let started = Instant::now();
-        let mut changes = false;
+        let mut came = Came::default();
         let lesson = self.lesson(asked, &given);
-        let reply = match self.try_call(from, call, asked, given, &mut changes).await {
+        let reply = match self.try_call(from, call, asked, given, &mut came).await {
             Err(failure) => Err(self.explained(from, call, asked, failure).await),
             reply => reply,
         };
-        let outcome = reply.as_ref().map_or_else(|failure| failure.code.as_str(), |_| "ok");
+        let outcome = reply
+            .as_ref()
+            .map_or_else(|failure| failure.code.as_str(), |_| if came.draft { "draft" } else { "ok" });
         let bytes = reply.as_ref().map_or(0, Vec::len);
         let took = started.elapsed();
         // What was decided against has its record already.
@@ -205,7 +242,7 @@ impl Gate {
         if let (Some(lesson), Ok(json)) = (lesson, &reply) {
             lesson.learn(json);
         }
-        (reply, CallRecord::new(asked, outcome, changes, took, bytes))
+        (reply, CallRecord::new(asked, outcome, came.changes, took, bytes))
     }
 
     /// Whether to learn from the result of this call what the tool answers.
@@ -244,24 +281,24 @@ impl Gate {
         call: CallId,
         asked: &Asked,
         given: Given,
-        changes: &mut bool,
+        came: &mut Came,
     ) -> Reply {
         let Asked { server, item, .. } = asked;
         let failed = |failure| about(failure, server, item);
-        let connection = self.connection(from, server).map_err(failed)?;
+        let destination = self.destination(from, server).map_err(failed)?;
         if self.lists_nothing(from, server, item) {
             return Ok(listed::nothing());
         }
         let subject = asked.subject(from, call);
-        self.refuse_hopeless(from, subject, connection).map_err(failed)?;
-        let offer = connection.offer().await.map_err(failed)?;
+        self.refuse_hopeless(from, subject, destination).map_err(failed)?;
+        let offered = destination.offer().await.map_err(failed)?;
         let mut wanted = Call::new(server, item.clone()).by(from.caller.client.clone());
         let (mut known, mut may_change) = (None, false);
         match item {
             Item::Tool(tool) => {
-                known = offer.catalogue.tool(tool);
-                let definition =
-                    known.ok_or_else(|| failed(self.unknown_tool(from, server, tool, &offer.catalogue)))?;
+                known = offered.catalogue().tool(tool);
+                let definition = known
+                    .ok_or_else(|| failed(self.unknown_tool(from, server, tool, offered.catalogue())))?;
                 self.refuse_changed(from, subject, definition).map_err(failed)?;
                 let named = arguments::named(definition, &given.arguments).map_err(failed)?;
                 let (bytes, turn) = (given.arguments.len(), &from.usage.turn);
@@ -276,28 +313,35 @@ impl Gate {
             }
             Item::Resource(_) | Item::List(_) => {}
         }
-        connection.offers(&offer, item).map_err(failed)?;
-        let (permitted, approval) =
-            self.permitted_call(from, subject, wanted, known).await.map_err(failed)?;
+        offered.offers(item, &wanted.arguments).map_err(failed)?;
+        // A skill that nobody can be asked about is kept until somebody can.
+        let draft = offered.drafts().map(|skills| (skills, wanted.arguments.clone()));
+        let (permitted, approval) = match self.permitted_call(from, subject, wanted, known).await {
+            Ok(decided) => decided,
+            Err(Unpermitted::NobodyToAsk(_)) if let Some((skills, arguments)) = draft => {
+                self.note_draft(subject).map_err(failed)?;
+                *came = Came { changes: true, draft: true };
+                return destination::draft(skills, &arguments).await.map_err(failed);
+            }
+            Err(unpermitted) => return Err(failed(self.noted(subject, unpermitted))),
+        };
         let limits = self.policy.limits(&permitted.call, from.client());
         let admitted = self.limiter.admit(&from.usage, &permitted.call, &limits).map_err(|refused| {
             self.note_denial(subject, Effect::Deny, &refused.failure.message, Some(&refused.place));
             failed(refused.failure)
         })?;
-        let turn = connection.slot().await.map_err(failed)?;
-        // From its turn on the server is not stopped for idleness; while a person was asked it may have been.
-        let offer = connection.offer().await.map_err(failed)?;
+        let ready = destination.turn().await.map_err(failed)?;
         if let Item::Tool(tool) = item {
-            self.refuse_another(subject, known, offer.catalogue.tool(tool)).map_err(failed)?;
+            self.refuse_another(subject, known, ready.catalogue().tool(tool)).map_err(failed)?;
         }
         let permitted = self.still_permitted(from, subject, permitted).await.map_err(failed)?;
         self.audit.call(subject, &permitted, approval.map(Approval::as_str)).map_err(|error| {
             tracing::error!("{error}");
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
-        *changes = may_change;
+        came.changes = may_change;
         let timeout = [given.timeout, admitted.timeout].into_iter().flatten().min();
-        let reply = connection.call(&offer, turn, permitted, timeout, &from.caller).await?;
+        let reply = ready.call(permitted, timeout, &from.caller).await?;
         self.limiter.received(&from.usage, &limits, reply.len()).map_err(failed)?;
         match item {
             Item::List(listing) => {

@@ -17,6 +17,9 @@ mod gate;
 mod json;
 mod pool;
 mod protections;
+mod results;
+mod sessions;
+mod skills;
 mod supervisor;
 mod upstream;
 

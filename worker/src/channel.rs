@@ -47,7 +47,7 @@ struct State {
     last_call: u32,
     under_way: u32,
     /// Encoded, but above what may be under way.
-    backlog: VecDeque<Vec<u8>>,
+    backlog: VecDeque<(CallId, Vec<u8>)>,
     backlog_bytes: usize,
     out: Vec<u8>,
     /// What [`Channel::ask`] waits for: nothing yet, or the reply.
@@ -91,21 +91,58 @@ impl Channel {
     /// Says that the worker is sealed, and waits for its job.
     pub fn receive_job(&self) -> Job {
         self.send(&FromWorker::Ready);
-        loop {
-            if let Some(job) = self.lock().job.take() {
-                return job;
-            }
-            self.read(None);
-        }
+        self.wait_for_job()
+    }
+
+    /// Sends the outcome of a session's run, and waits for its next one.
+    pub fn next_job(&self, outcome: Outcome) -> Job {
+        self.give_up_backlog();
+        self.tell(outcome);
+        self.wait_for_job()
     }
 
     /// Sends the outcome and waits for the end: the supervisor answers its client first and kills this process then.
     pub fn finish(&self, outcome: Outcome) -> ! {
+        self.tell(outcome);
+        loop {
+            self.read(None);
+        }
+    }
+
+    /// What a run has queued and not sent is no matter of the next one.
+    fn give_up_backlog(&self) {
+        let mut state = self.lock();
+        state.backlog_bytes = 0;
+        while let Some((call, _)) = state.backlog.pop_front() {
+            let failure = Failure {
+                code: FailureCode::Timeout,
+                message: "the run of the session ended before this was sent: nothing was done".into(),
+                server: None,
+                tool: None,
+                retryable: false,
+            };
+            state.settle(call, Err(failure));
+        }
+    }
+
+    fn tell(&self, outcome: Outcome) {
         if !self.send(&FromWorker::Done(outcome)) {
             self.send(&FromWorker::Done(Outcome::Error(self.value_too_large())));
         }
+    }
+
+    /// Threads of a session's code may be at the socket too.
+    fn wait_for_job(&self) -> Job {
+        let mut state = self.lock();
         loop {
-            self.read(None);
+            if let Some(job) = state.job.take() {
+                return job;
+            }
+            (state, _) = self.wait(state, None);
+            if !state.replies.is_empty() {
+                // Read here, meant for an event loop elsewhere.
+                let _ = self.handed_over.write(1);
+            }
         }
     }
 
@@ -120,7 +157,7 @@ impl Channel {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere leaves nothing half done that matters: the worker has one execution to live.
+        // A panic elsewhere leaves nothing half done that matters: each step leaves a state that the next one can take.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,7 +190,7 @@ impl Channel {
             }
             Ok(frame) => {
                 state.backlog_bytes += frame.len();
-                state.backlog.push_back(frame);
+                state.backlog.push_back((call, frame));
             }
             Err(error) => state.settle(call, Err(arguments_too_large(&error))),
         }
@@ -192,7 +229,7 @@ impl Channel {
             }
         }
         while state.under_way < self.limits.parallel_calls {
-            let Some(frame) = state.backlog.pop_front() else { break };
+            let Some((_, frame)) = state.backlog.pop_front() else { break };
             state.under_way += 1;
             state.backlog_bytes -= frame.len();
             state.out.extend_from_slice(&frame);

@@ -22,6 +22,7 @@ mod positions;
 mod realm;
 mod requests;
 mod run_loop;
+mod session_names;
 mod timers;
 mod typescript;
 mod values;

@@ -71,6 +71,17 @@ impl Shape<'_> {
     }
 }
 
+/// The type of results that have this schema, in Python and TypeScript.
+pub(super) fn of_results(schema: &Value) -> [String; 2] {
+    [Language::Python, Language::TypeScript].map(|language| {
+        let kind = match schema.get("properties") {
+            Some(_) => language.object(schema, schema, 0),
+            None => language.type_of(schema, schema, 0),
+        };
+        kind.chars().filter(|c| !c.is_control()).take(RETURNS_CHARS_MAX).collect()
+    })
+}
+
 fn python_literal(value: &Value) -> String {
     match value {
         Value::Null => "None".into(),

@@ -4,7 +4,9 @@ use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{Ended, Ending};
+use super::Ended;
+use super::shown::{Parts, calls, cut_text};
+use super::told::{changed, told};
 use crate::gate::CallRecord;
 
 /// A language that code may be written in.
@@ -80,9 +82,13 @@ pub(crate) struct Answer {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) error: Option<CodeError>,
+    /// Beside an error: what may have been changed before it, in a sentence.
+    pub(crate) changed: Option<String>,
     pub(crate) calls: Vec<CallRecord>,
     /// None when no worker was involved.
     pub(crate) sandbox: Option<Sandbox>,
+    /// Of a run in a session.
+    pub(crate) session: Option<InSession>,
     /// Set by us alone, whatever the code says of itself.
     pub(crate) refusal: Option<Refusal>,
     stats: Map<String, Value>,
@@ -95,11 +101,38 @@ pub(crate) enum Refusal {
     InvalidRequest,
     /// This host has no worker for it.
     Unavailable,
+    /// The session that it was for is gone.
+    SessionEnded,
+    /// There are too many sessions, or too many runs wait for one.
+    SessionsBusy,
 }
 
-/// Characters of an error's parts. The worker made them, so the limits are kept here.
-const NAME_CHARS_MAX: usize = 200;
-const TEXT_CHARS_MAX: usize = 4_000;
+/// The session that a run was in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InSession {
+    pub(crate) name: String,
+    /// Its runs so far, with this one.
+    pub(crate) runs: u32,
+    /// Why it ended with this run, if it did.
+    pub(crate) ended: Option<String>,
+}
+
+impl InSession {
+    fn to_json(&self) -> Value {
+        let mut json = json!({"name": self.name, "runs": self.runs});
+        if self.runs == 1 {
+            json["new"] = true.into();
+        }
+        if let Some(why) = &self.ended {
+            json["ended"] = format!("{why}; its variables are gone").into();
+        }
+        json
+    }
+}
+
+/// Bytes of an error's parts. The worker made them, so the limits are kept here.
+const NAME_BYTES_MAX: usize = 200;
+const TEXT_BYTES_MAX: usize = 4_000;
 
 impl Answer {
     /// An execution that never got to a worker.
@@ -113,8 +146,10 @@ impl Answer {
             stdout: String::new(),
             stderr: String::new(),
             error: Some(error),
+            changed: None,
             calls: Vec::new(),
             sandbox: None,
+            session: None,
             refusal: Some(refusal),
             stats: Map::new(),
         }
@@ -122,9 +157,11 @@ impl Answer {
 
     pub(crate) fn new(execution: ExecutionId, ended: Ended, wall_limit: f32, sandbox: Sandbox) -> Self {
         let stats = stats(&ended);
-        let Ended { ending, stdout, stderr, calls, .. } = ended;
-        let (status, value, error) = told(ending, wall_limit);
+        let Ended { ending, stdout, stderr, calls, waiting, .. } = ended;
+        let (over, waiting) = calls.split_at(calls.len().saturating_sub(waiting));
+        let (status, value, error) = told(ending, wall_limit, over, waiting);
         let error = error.map(bounded);
+        let changed = error.as_ref().and_then(|_| changed(&calls));
         Self {
             execution,
             status,
@@ -132,50 +169,57 @@ impl Answer {
             stdout,
             stderr,
             error,
+            changed,
             calls,
             sandbox: Some(sandbox),
+            session: None,
             refusal: None,
             stats,
         }
     }
 
-    /// The whole answer. Absent parts are left out.
+    /// The whole answer, whatever its length.
     pub(crate) fn to_json(&self) -> Value {
-        self.to_json_with(self.value.as_deref().map(parsed))
+        let value = self.value.as_deref();
+        let bytes = value.map_or(0, |value| value.get().len()) + self.stdout.len() + self.stderr.len();
+        self.to_json_of(Parts {
+            value: value.map(parsed),
+            stdout: self.stdout.as_str().into(),
+            stderr: self.stderr.as_str().into(),
+            calls: calls::each(&self.calls),
+            bytes,
+        })
     }
 
-    /// The answer with this in the place of its value.
-    pub(crate) fn to_json_with(&self, value: Option<Value>) -> Value {
+    /// The answer with these in the place of its parts. Absent ones are left out.
+    pub(super) fn to_json_of(&self, parts: Parts<'_>) -> Value {
         let mut answer = json!({"execution": self.execution.to_string(), "status": self.status.as_str()});
         let mut put = |name: &str, value: Value| answer[name] = value;
-        if let Some(value) = value {
+        if let Some(value) = parts.value {
             put("value", value);
         }
-        for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+        for (name, text) in [("stdout", parts.stdout), ("stderr", parts.stderr)] {
             if !text.is_empty() {
-                put(name, text.as_str().into());
+                put(name, text.into());
             }
         }
         if let Some(error) = &self.error {
-            put("error", error_json(error));
+            put("error", error_json(error, self.changed.as_deref()));
         }
-        put("calls", self.calls.iter().map(call_json).collect());
-        let kept_out = self.bytes_kept_out();
+        if let Some(session) = &self.session {
+            put("session", session.to_json());
+        }
+        put("calls", parts.calls);
+        // Of what tools answered, what did not become part of this.
+        let received: usize = self.calls.iter().map(|call| call.bytes).sum();
         let mut stats = self.stats.clone();
         stats.insert("tool_calls".into(), self.calls.len().into());
-        stats.insert("bytes_kept_out".into(), kept_out.into());
+        stats.insert("bytes_kept_out".into(), received.saturating_sub(parts.bytes).into());
         put("stats", Value::Object(stats));
         if let Some(sandbox) = &self.sandbox {
             put("sandbox", sandbox.to_json());
         }
         answer
-    }
-
-    /// Bytes of tool results that did not become part of the answer.
-    pub(crate) fn bytes_kept_out(&self) -> usize {
-        let received: usize = self.calls.iter().map(|call| call.bytes).sum();
-        let value = self.value.as_ref().map_or(0, |value| value.get().len());
-        received.saturating_sub(value + self.stdout.len() + self.stderr.len())
     }
 }
 
@@ -193,53 +237,14 @@ pub(crate) fn parsed(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().into())
 }
 
-fn told(ending: Ending, wall_limit: f32) -> (Status, Option<Box<RawValue>>, Option<CodeError>) {
-    let words =
-        |kind: &str, message: String| CodeError { kind: kind.into(), message, ..CodeError::default() };
-    match ending {
-        Ending::Value(None) => (Status::Ok, None, None),
-        Ending::Value(Some(json)) => match serde_json::from_slice(&json) {
-            Ok(value) => (Status::Ok, Some(value), None),
-            Err(error) => {
-                let error = words("ValueError", format!("the value is not JSON: {error}"));
-                (Status::Error, None, Some(error))
-            }
-        },
-        Ending::Error(error) => (Status::Error, None, Some(error)),
-        Ending::Timeout(place) => {
-            let message = format!("the code did not end within {wall_limit} s");
-            (
-                Status::Timeout,
-                None,
-                Some(CodeError { message, kind: "Timeout".into(), ..place.unwrap_or_default() }),
-            )
-        }
-        Ending::Limit(message, place) => (
-            Status::Limit,
-            None,
-            Some(CodeError { message, kind: "Limit".into(), ..place.unwrap_or_default() }),
-        ),
-        Ending::Killed(message) => (Status::Killed, None, Some(words("Killed", message))),
-        Ending::Broken(why) => (
-            Status::Killed,
-            None,
-            Some(words("Killed", format!("the worker broke the protocol and was killed: {why}"))),
-        ),
-        Ending::Cancelled => (Status::Cancelled, None, None),
-    }
-}
-
 fn bounded(error: CodeError) -> CodeError {
-    let cut = |text: String, max: usize| match text.char_indices().nth(max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    };
+    let cut = |text: String, max: usize| cut_text(&text, max).unwrap_or(text);
     CodeError {
-        kind: cut(error.kind, NAME_CHARS_MAX),
-        code: error.code.map(|code| cut(code, NAME_CHARS_MAX)),
-        message: cut(error.message, TEXT_CHARS_MAX),
-        traceback: error.traceback.map(|text| cut(text, TEXT_CHARS_MAX)),
-        hint: error.hint.map(|hint| cut(hint, TEXT_CHARS_MAX)),
+        kind: cut(error.kind, NAME_BYTES_MAX),
+        code: error.code.map(|code| cut(code, NAME_BYTES_MAX)),
+        message: cut(error.message, TEXT_BYTES_MAX),
+        traceback: error.traceback.map(|text| cut(text, TEXT_BYTES_MAX)),
+        hint: error.hint.map(|hint| cut(hint, TEXT_BYTES_MAX)),
         ..error
     }
 }
@@ -257,7 +262,7 @@ fn stats(ended: &Ended) -> Map<String, Value> {
     stats
 }
 
-fn error_json(error: &CodeError) -> Value {
+fn error_json(error: &CodeError, changed: Option<&str>) -> Value {
     let mut json = json!({"type": error.kind, "message": error.message});
     let parts = [
         ("code", error.code.clone().map(Value::from)),
@@ -265,6 +270,7 @@ fn error_json(error: &CodeError) -> Value {
         ("column", error.column.map(Value::from)),
         ("traceback", error.traceback.clone().map(Value::from)),
         ("hint", error.hint.clone().map(Value::from)),
+        ("changed", changed.map(Value::from)),
     ];
     for (name, value) in parts {
         if let Some(value) = value {
@@ -272,11 +278,4 @@ fn error_json(error: &CodeError) -> Value {
         }
     }
     json
-}
-
-fn call_json(call: &CallRecord) -> Value {
-    json!({
-        "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes,
-        "ms": call.ms, "bytes": call.bytes,
-    })
 }

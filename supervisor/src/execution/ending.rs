@@ -12,14 +12,64 @@ pub(crate) enum Ending {
     Error(CodeError),
     /// At the deadline; where the code was, if it could still say so.
     Timeout(Option<CodeError>),
-    /// At a limit, in words; where the code was, if it could still say so.
-    Limit(String, Option<CodeError>),
+    /// At a limit; where the code was, if it could still say so.
+    Limit(Limit, Option<CodeError>),
     /// The process died, in words.
     Killed(String),
     /// The worker broke the protocol, in words.
     Broken(String),
     /// The AI client does not want the answer any more.
     Cancelled,
+}
+
+/// A limit that was reached.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    /// The name that the error has in either language.
+    pub(crate) kind: &'static str,
+    /// In words.
+    pub(crate) message: String,
+    /// What to do, where nothing more particular is known.
+    pub(crate) hint: &'static str,
+}
+
+impl Limit {
+    pub(super) fn time(message: String) -> Self {
+        let hint = "ask tools for less, run calls in parallel, or split the work over several runs";
+        Self { kind: "TimeoutError", message, hint }
+    }
+
+    pub(super) fn memory(message: String) -> Self {
+        Self {
+            kind: "MemoryError",
+            message,
+            hint: "keep less at once: let the tool filter, or work through pages",
+        }
+    }
+
+    pub(super) fn amount(message: String) -> Self {
+        Self {
+            kind: "LimitError",
+            message,
+            hint: "ask and print less: filter in the tool, and return only what matters",
+        }
+    }
+}
+
+impl Ending {
+    /// Why a session ended whose run ended so.
+    pub(crate) fn of_session(&self) -> String {
+        match self {
+            Self::Value(_) | Self::Error(_) => "its worker ended".into(),
+            Self::Timeout(_) => {
+                "a run did not end in time, did not stop when it was told to, and was killed".into()
+            }
+            Self::Limit(limit, _) => format!("a run was killed: {}", limit.message),
+            Self::Killed(words) => words.clone(),
+            Self::Broken(why) => format!("its worker broke the protocol and was killed: {why}"),
+            Self::Cancelled => "a run was cancelled, did not stop when it was told to, and was killed".into(),
+        }
+    }
 }
 
 /// What a process's end means.

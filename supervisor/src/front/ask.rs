@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::ai_client::Owner;
 use crate::ai_client::{Abilities, Answer, Line, Message, Posed, Question, Unasked};
 use crate::execution;
 use crate::supervisor::{CodeRequest, Supervisor};
@@ -52,10 +53,11 @@ impl Run {
         supervisor: Arc<Supervisor>,
         request: CodeRequest,
         client: Option<ClientName>,
+        owner: Owner,
         abilities: Abilities,
         token: CancellationToken,
     ) -> Self {
-        let (line, messages) = Line::new(client, abilities);
+        let (line, messages) = Line::new(client, owner, abilities);
         let cancelling = token.clone().drop_guard();
         let run = async move { supervisor.run_code_for(Some(line), request, &token).await };
         Self { answer: tokio::spawn(run), messages, _cancelling: cancelling }

@@ -71,6 +71,8 @@ pub(crate) struct CallRecord {
     /// Cut: a URI can be long.
     pub(crate) name: String,
     pub(crate) outcome: &'static str,
+    /// Of the program, as the worker says.
+    pub(crate) line: Option<u32>,
     /// Whether it may have changed something.
     pub(crate) changes: bool,
     pub(crate) ms: f64,
@@ -86,6 +88,12 @@ impl CallRecord {
         bytes: usize,
     ) -> Self {
         let (server, kind, name) = (asked.server.to_string(), asked.item.kind(), asked.item.to_string());
-        Self { server, kind, name, outcome, changes, ms: took.as_micros() as f64 / 1000.0, bytes }
+        let ms = took.as_micros() as f64 / 1000.0;
+        Self { server, kind, name, outcome, line: asked.line, changes, ms, bytes }
+    }
+
+    /// What was called, as programs and people name it.
+    pub(crate) fn title(&self) -> String {
+        format!("{}.{}", self.server, self.name)
     }
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
 use super::callers::Callers;
-use super::definition::{ServerDefinition, ServerLimits};
+use super::definition::{Decode, ServerDefinition, ServerLimits};
 use super::hold::{Holder, Signals};
 use super::link::Link;
 use super::pins::Pins;
@@ -51,6 +51,7 @@ pub(crate) struct Offer {
 pub(crate) struct Connection {
     pub(super) name: ServerName,
     pub(super) limits: ServerLimits,
+    pub(super) decode: Decode,
     pub(super) secrets: Secrets,
     state: watch::Receiver<State>,
     known: watch::Receiver<Option<Arc<Catalogue>>>,
@@ -73,7 +74,7 @@ impl Connection {
         let (known_sender, known) = watch::channel(None);
         let signals = Arc::new(Signals::new(definition.limits));
         let (secrets, closing) = (Secrets::of(&definition.secrets()), CancellationToken::new());
-        let limits = definition.limits;
+        let (limits, decode) = (definition.limits, definition.decode);
         let shapes = Arc::new(Shapes::at(places.shapes(&name, &definition), places.learns_shapes));
         let holder = Holder {
             name: name.clone(),
@@ -97,7 +98,7 @@ impl Connection {
             closing: closing.clone(),
         };
         tokio::spawn(holder.hold());
-        Self { name, limits, secrets, state, known, signals, closing, shapes }
+        Self { name, limits, decode, secrets, state, known, signals, closing, shapes }
     }
 
     pub(crate) fn state(&self) -> State {

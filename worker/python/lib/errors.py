@@ -1,13 +1,12 @@
 """What people read when their code fails: the frames of their own code, in Python's words, and what to do instead."""
 
 import builtins
-import io
 import itertools
-import linecache
 import traceback
 import warnings
 
-from lockhouse_calls import CODE as FILENAME, ToolError
+import lockhouse_sources as sources
+from lockhouse_calls import ToolError
 from lockhouse_hints import hint, truth
 
 MAX_MESSAGE = 2_000
@@ -15,8 +14,6 @@ MAX_TRACEBACK = 4_096
 MAX_CHAIN = 4
 _COLLAPSE = 3
 _ENDS = 100  # Of a traceback: more than are shown.
-
-_lines = []
 
 
 class ExecutionInterrupted(KeyboardInterrupt):
@@ -27,16 +24,11 @@ class CpuLimitReached(KeyboardInterrupt):
     """SIGXCPU."""
 
 
-def set_source(code):
-    """The lines that tracebacks show, ours and those that the code prints itself."""
-    _lines[:] = io.StringIO(code, newline=None)
-    linecache.cache[FILENAME] = (len(code), None, list(_lines), FILENAME)
-
-
 def report(error, awaiting=None):
     """The parts of a failure, each bounded. `awaiting` is the main coroutine, if there is one."""
     frames = _frames(error.__traceback__) or _awaited(awaiting)
-    line, column = _place(*frames[-1][:3]) if frames else (None, None)
+    own = [frame for frame in frames if sources.is_current(frame[0].co_filename)]
+    line, column = _place(*own[-1][:3]) if own else (None, None)
     if _is_in_source(error) and not frames:
         line, column = _positive(error.lineno), _positive(error.offset)
     if isinstance(error, MemoryError):
@@ -81,7 +73,7 @@ def _frames(trace):
     """(code, line, instruction, times) of the code's own frames, outermost first; of very many the ends."""
     frames = []
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == FILENAME:
+        if sources.is_code(trace.tb_frame.f_code.co_filename):
             code, line, times = trace.tb_frame.f_code, trace.tb_lineno, 1
             if frames and frames[-1][:2] == (code, line):
                 times += frames.pop()[3]
@@ -97,7 +89,7 @@ def _awaited(coroutine):
     frames = []
     while getattr(coroutine, "cr_frame", None) is not None:
         frame = coroutine.cr_frame
-        if frame.f_code.co_filename == FILENAME:
+        if sources.is_code(frame.f_code.co_filename):
             frames.append((frame.f_code, frame.f_lineno, frame.f_lasti, 1))
         coroutine = coroutine.cr_await
     return frames
@@ -106,8 +98,9 @@ def _awaited(coroutine):
 def _place(code, line, instruction):
     if hasattr(code, "co_positions") and instruction >= 0:  # From 3.11 on.
         start, _, offset, _ = next(itertools.islice(code.co_positions(), instruction // 2, None), (None,) * 4)
-        if start == line and offset is not None and line <= len(_lines):
-            return line, len(_lines[line - 1].encode()[:offset].decode(errors="replace")) + 1
+        source = sources.line(code.co_filename, line)
+        if start == line and offset is not None and source:
+            return line, len(source.encode()[:offset].decode(errors="replace")) + 1
     return line, None
 
 
@@ -132,14 +125,15 @@ def _chain(error, frames):
 def _one(error, frames):
     lines = ["Traceback (most recent call last):"] if frames else []
     for code, line, _, times in frames:
-        source = _lines[line - 1].strip() if line and line <= len(_lines) else ""
-        entry = f'  File "{FILENAME}", line {line}, in {code.co_name}' + (f"\n    {source}" if source else "")
+        source = sources.line(code.co_filename, line).strip()
+        name = sources.shown(code.co_filename)
+        entry = f'  File "{name}", line {line}, in {code.co_name}' + (f"\n    {source}" if source else "")
         lines.extend([entry] * min(times, _COLLAPSE))
         if times > _COLLAPSE:
             lines.append(f"  [Previous line repeated {times - _COLLAPSE} more times]")
     if _is_in_source(error):
-        source = _lines[error.lineno - 1] if 0 < (error.lineno or 0) <= len(_lines) else ""
-        lines.append(f'  File "{FILENAME}", line {error.lineno}')
+        source = sources.line(error.filename, error.lineno)
+        lines.append(f'  File "{sources.shown(error.filename)}", line {error.lineno}')
         if source.strip() and error.offset:
             caret = max(error.offset - 1 - (len(source) - len(source.lstrip())), 0)
             lines.append(f"    {source.strip()}\n    {' ' * caret}^")
@@ -159,7 +153,7 @@ _GROUP = getattr(builtins, "BaseExceptionGroup", ())  # From 3.11 on.
 
 
 def _is_in_source(error):
-    return isinstance(error, SyntaxError) and error.filename == FILENAME
+    return isinstance(error, SyntaxError) and type(error.filename) is str and sources.is_current(error.filename)
 
 
 def _message(error):
@@ -212,7 +206,8 @@ def hide_own_frames():
 def _without_ours(walk):
     def walk_without_ours(start):
         for item in walk(start):
-            if not str(item[0].f_globals.get("__name__")).startswith(("lockhouse_", "mcp_tools")):
+            name = str(item[0].f_globals.get("__name__"))
+            if not name.startswith(("lockhouse_", "mcp_tools")) and name != "skills":
                 yield item
 
     return walk_without_ours

@@ -5,16 +5,17 @@
 """
 
 import _lockhouse
-from lockhouse_calls import ToolError, ask, call, identifier, known_servers, server_named
+from lockhouse_calls import ToolError, ask, call, identifier, known_servers, read, server_named
 from lockhouse_calls import arguments_of as _arguments_of, tools_of as _tools_of
 from lockhouse_resources import get_prompt, list_prompts, list_resources, read_resource
 from lockhouse_servers import server_attribute as _server_attribute
-from lockhouse_values import Blob, Text
+from lockhouse_streams import flush, require_room
+from lockhouse_values import Blob, Server, Text, kept
 
 __path__ = []
 __all__ = [
     "Blob", "Text", "ToolError", "call_tool", "describe", "get_prompt", "list_prompts", "list_resources", "list_servers",
-    "read_resource", "search_tools",
+    "load_result", "read_resource", "search_tools",
 ]
 
 
@@ -23,8 +24,8 @@ def __getattr__(name):
 
 
 def list_servers():
-    """The MCP servers this code may use, with their state and number of tools."""
-    return ask(_lockhouse.list_servers)
+    """The MCP servers this code may use: names, each with its `state` and the number of its `tools`."""
+    return [Server(row) for row in ask(_lockhouse.list_servers)]
 
 
 def search_tools(query, limit=10, detail="signatures", server=None):
@@ -36,6 +37,13 @@ def search_tools(query, limit=10, detail="signatures", server=None):
 def describe(server, tool=None):
     """One tool in full: describe("github", "list_issues"), describe("github.list_issues") or describe(list_issues)."""
     return ask(_lockhouse.describe, *_named(server, tool))
+
+
+def load_result(handle):
+    """A result that was too long to be shown, whole: the value, or the text that was printed."""
+    flush()
+    require_room()
+    return read(kept, _lockhouse.load_result(str(handle)))
 
 
 def call_tool(server, tool=None, arguments=None, /, **named):
@@ -96,22 +104,32 @@ def call_mcp_tool(name, arguments=None, /, **named):
 
 
 def discover_mcp_tools(options=None, *, search=None):
-    """Permitted tools that match any of the words: discover_mcp_tools(search=["issues"]). Without words: all."""
+    """Permitted tools that match any of the words, with their schemas: discover_mcp_tools(search=["issues"]). Without words: all."""
     if isinstance(options, dict):
         options = options.get("search")
-    words = search or options or ()
+    words = search or options
     if words:
-        rows = search_tools(words if isinstance(words, str) else " ".join(map(str, words)), 50)
+        found = search_tools(words if isinstance(words, str) else " ".join(map(str, words)), 50, "full")
     else:
-        rows = [{"server": server, "tool": row["name"], **row}
-                for server in known_servers() for row in ask(_lockhouse.list_tools, server)]
-    return [{**row, "name": f"mcp__{row['server']}__{row['tool']}", "description": row.get("summary")} for row in rows]
+        found = [describe(server, row["name"]) for server in known_servers() for row in _listed(server)]
+    return [_with_schema(row) for row in found]
 
 
 def get_tool_schema(name):
     """Name, description and JSON schema of a tool: get_tool_schema("mcp__github__list_issues")."""
-    tool = describe(name)
-    return {**tool, "name": f"mcp__{tool['server']}__{tool['name']}", "parameters": tool.get("inputSchema")}
+    return _with_schema(describe(name))
+
+
+def _listed(server):
+    try:
+        return ask(_lockhouse.list_tools, server)
+    except ToolError:
+        return ()  # A server that is away hides no other.
+
+
+def _with_schema(tool):
+    name = f"mcp__{tool['server']}__{tool.get('tool') or tool['name']}"
+    return {**tool, "name": name, "parameters": tool.get("inputSchema")}
 
 
 callMCPTool, discoverMCPTools, getToolSchema = call_mcp_tool, discover_mcp_tools, get_tool_schema

@@ -9,6 +9,10 @@ use super::typescript::{GENERATED, SyntaxError};
 /// What people see as the file's name.
 const SHOWN: &str = "code.ts";
 
+/// The file's name of an earlier program of the session, around the number of its run.
+const EARLIER: &str = "code-";
+const EXTENSION: &str = ".ts";
+
 /// The longest message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 4096;
 
@@ -126,7 +130,7 @@ pub(super) fn syntax(error: SyntaxError) -> CodeError {
 
 /// Adds where it happened, from a stack of QuickJS.
 pub(super) fn locate(error: &mut CodeError, stack: &str, positions: Option<&Positions>) {
-    point(error, frames(stack, positions).next().map(|(_, place)| place));
+    point(error, own_place(stack, positions));
     let frames = user_frames(stack, positions);
     error.traceback = (!frames.is_empty()).then(|| frames.join("\n"));
 }
@@ -216,34 +220,53 @@ fn hint(error: &CodeError) -> Option<String> {
 
 /// The program's line in a stack of QuickJS: that of its innermost frame.
 pub(super) fn line(stack: &str, positions: Option<&Positions>) -> Option<u32> {
-    frames(stack, positions).next().map(|(_, place)| place.line)
+    own_place(stack, positions).map(|place| place.line)
+}
+
+/// The innermost place in the program that runs.
+fn own_place(stack: &str, positions: Option<&Positions>) -> Option<Place> {
+    frames(stack, positions).find(|frame| frame.earlier.is_none()).map(|frame| frame.place)
 }
 
 /// The frames of a stack that are the program's own, in its own positions.
 pub(super) fn user_frames(stack: &str, positions: Option<&Positions>) -> Vec<String> {
     frames(stack, positions)
-        .map(|(name, Place { line, column })| match name {
-            "" | "<anonymous>" => format!("    at {SHOWN}:{line}:{column}"),
-            _ => {
-                let name: String = name.chars().take(NAME_CHARACTERS_MAX).collect();
-                format!("    at {name} ({SHOWN}:{line}:{column})")
+        .map(|Frame { name, earlier, place: Place { line, column } }| {
+            let file = earlier.map_or_else(|| SHOWN.to_owned(), |run| format!("{EARLIER}{run}{EXTENSION}"));
+            match name {
+                "" | "<anonymous>" => format!("    at {file}:{line}:{column}"),
+                _ => {
+                    let name: String = name.chars().take(NAME_CHARACTERS_MAX).collect();
+                    format!("    at {name} ({file}:{line}:{column})")
+                }
             }
         })
         .collect()
 }
 
-/// Name and place of each frame of the program. Frames that were translated before stay as they are.
-fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator<Item = (&'s str, Place)> {
+/// A frame of the program that runs, or of an earlier one of its session.
+struct Frame<'s> {
+    name: &'s str,
+    earlier: Option<u32>,
+    place: Place,
+}
+
+/// The program's frames. Those that were translated before stay as they are.
+fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator<Item = Frame<'s>> {
     let frame = move |line: &'s str| {
         let frame = line.trim().strip_prefix("at ")?.trim_end_matches(')');
         let (before, column) = frame.rsplit_once(':')?;
         let (before, line) = before.rsplit_once(':')?;
         let place = Place { line: line.parse().ok()?, column: column.parse().ok()? };
-        let named = |file: &str| before.strip_suffix(file).map(|name| name.trim_end_matches('(').trim_end());
-        match named(GENERATED) {
-            Some(name) => Some((name, positions?.submitted(place)?)),
-            None => Some((named(SHOWN)?, place)),
+        let (name, file) = before.rsplit_once('(').unwrap_or(("", before));
+        let name = name.trim_end();
+        if let Some(run) = file.strip_prefix(GENERATED) {
+            let run = run.strip_prefix('-').and_then(|run| run.parse().ok());
+            let (earlier, place) = positions?.submitted_in(run, place)?;
+            return Some(Frame { name, earlier, place });
         }
+        let run = file.strip_prefix(EARLIER).and_then(|run| run.strip_suffix(EXTENSION)?.parse().ok());
+        (file == SHOWN || run.is_some()).then_some(Frame { name, earlier: run, place })
     };
     stack.lines().filter_map(frame).take(FRAMES_MAX)
 }

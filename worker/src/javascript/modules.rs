@@ -12,6 +12,8 @@ use oxc::ast_visit::{VisitMut, walk_mut};
 use oxc::semantic::Scoping;
 use oxc::span::{GetSpan, Span};
 
+use super::session_names::DECLARE;
+
 /// What hoisted imports call: module name in, module out.
 pub(super) const MODULE: &str = "$lockhouse_module";
 
@@ -108,11 +110,11 @@ fn is_type(specifier: &ImportDeclarationSpecifier) -> bool {
 
 /// Takes the imports out of a program and writes each as one line: lookups that run before everything else. Gives
 /// their places.
-pub(super) fn take_imports(program: &mut Program, head: &mut String) -> Vec<Span> {
+pub(super) fn take_imports(program: &mut Program, head: &mut String, in_session: bool) -> Vec<Span> {
     let mut imports = Vec::new();
     program.body.retain(|statement| {
         if let Statement::ImportDeclaration(import) = statement {
-            lookup(import, head);
+            lookup(import, head, in_session);
             imports.push(import.span);
         }
         // The transformer leaves `export {}` where it has removed the last import.
@@ -122,17 +124,21 @@ pub(super) fn take_imports(program: &mut Program, head: &mut String) -> Vec<Span
 }
 
 /// No destructuring: QuickJS does not know the position of what that reads.
-fn lookup(import: &ImportDeclaration, head: &mut String) {
+fn lookup(import: &ImportDeclaration, head: &mut String, in_session: bool) {
     let module = format!("{MODULE}({})", quoted(&import.source.value));
     let _ = write!(head, "{module};");
     for specifier in import.specifiers.iter().flatten() {
         let name = &specifier.local().name;
+        let _ = match in_session {
+            false => write!(head, " const {name}"),
+            true => write!(head, " {DECLARE}(\"{name}\"); {name}"),
+        };
         let _ = match specifier {
             ImportDeclarationSpecifier::ImportSpecifier(one) if one.imported.name() != "default" => {
-                write!(head, " const {name} = {module}[{}];", quoted(&one.imported.name()))
+                write!(head, " = {module}[{}];", quoted(&one.imported.name()))
             }
             // A module's default is the module.
-            _ => write!(head, " const {name} = {module};"),
+            _ => write!(head, " = {module};"),
         };
     }
     head.push('\n');

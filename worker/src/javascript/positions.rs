@@ -30,8 +30,15 @@ pub(super) struct Mapping {
     pub(super) submitted: (u32, u32),
 }
 
+/// Programs of a session whose positions are kept.
+const EARLIER_MAX: usize = 32;
+
 /// The way back from generated code.
 pub(super) struct Positions {
+    /// Which of its session it is.
+    run: Option<u32>,
+    /// Of programs before it in the session, the latest first.
+    earlier: Vec<Positions>,
     source: String,
     imports: Vec<Place>,
     mappings: Vec<Mapping>,
@@ -41,7 +48,28 @@ impl Positions {
     /// `imports` are the places of those imports that became the first lines; `mappings` are in the order of the
     /// generated code.
     pub(super) fn new(source: &str, imports: Vec<Place>, mappings: impl Iterator<Item = Mapping>) -> Self {
-        Self { source: source.to_owned(), imports, mappings: mappings.collect() }
+        let (source, mappings) = (source.to_owned(), mappings.collect());
+        Self { run: None, earlier: Vec::new(), source, imports, mappings }
+    }
+
+    /// Those of a session's program, after the ones before it.
+    pub(super) fn after(mut self, run: u32, before: Option<Self>) -> Self {
+        self.run = Some(run);
+        if let Some(mut before) = before {
+            self.earlier = std::mem::take(&mut before.earlier);
+            self.earlier.insert(0, before);
+            self.earlier.truncate(EARLIER_MAX);
+        }
+        self
+    }
+
+    /// Where a place of the generated code of a session's run comes from, and which run that is if it is an earlier one.
+    pub(super) fn submitted_in(&self, run: Option<u32>, generated: Place) -> Option<(Option<u32>, Place)> {
+        if run == self.run {
+            return Some((None, self.submitted(generated)?));
+        }
+        let of = self.earlier.iter().find(|positions| positions.run == run)?;
+        Some((run, of.submitted(generated)?))
     }
 
     /// Where a place of the generated code comes from.

@@ -91,6 +91,20 @@ impl Realm {
     }
 }
 
+/// Evaluates sloppy source text under a name that stacks show.
+///
+/// # Errors
+/// What it throws.
+pub(super) fn evaluate_sloppy<'js, V: rquickjs::FromJs<'js>>(
+    ctx: &Ctx<'js>,
+    name: String,
+    source: &str,
+) -> Result<V> {
+    let mut options = EvalOptions::default();
+    (options.filename, options.strict) = (Some(name), false);
+    ctx.eval_with_options(source, options)
+}
+
 /// Evaluates source text under a name that stacks show.
 ///
 /// # Errors

@@ -63,6 +63,8 @@
     for (const { subject, stack } of pending.values()) return [subject, stack];
     return ["", ""];
   };
+  // What was under way when a run ended goes no further.
+  realm.forget = () => pending.clear();
   const ask = (kind, first, second = "") => {
     const answer = native.ask(kind, wellFormed(first), second);
     if (!answer[0]) throw errorFrom(answer[1]);

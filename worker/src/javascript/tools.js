@@ -46,6 +46,26 @@
     const detail = asked.detail ?? "signatures";
     return request("search", [words, String(most), String(detail)], undefined, "a search for tools");
   };
+  const loadResult = (handle) => request("load_result", [`${handle}`], undefined, "a kept result");
+  // The same as the tools people come from teach it: names that say their server, and schemas as `parameters`.
+  const withSchema = (tool) => ({
+    ...tool,
+    name: `mcp__${tool.server}__${tool.tool ?? tool.name}`,
+    parameters: tool.inputSchema,
+  });
+  const getToolSchema = async (...name) => withSchema(await describe(...name));
+  const describeAll = async ({ name }) => {
+    const list = request("list_tools", [name], undefined, `the tools of ${name}`);
+    // A server that is away hides no other.
+    return Promise.all((await list.catch(() => [])).map((tool) => describe(name, tool.name)));
+  };
+  const discoverMCPTools = async (options) => {
+    const words = [options?.search ?? options ?? []].flat().filter((word) => typeof word === "string");
+    const found = words.length
+      ? await searchTools({ query: words.join(" "), limit: 50, detail: "full" })
+      : (await Promise.all([...servers.values()].map(describeAll))).flat();
+    return found.map(withSchema);
+  };
   const listServers = () => request("list_servers", [], undefined, "the list of servers");
   const offer = (name) => (server, ...values) => {
     const known = [...servers.values()].find(({ proxy }) => proxy === server) ?? serverOf(String(server));
@@ -56,11 +76,12 @@
   const functions = {
     ToolError, callTool, describe, searchTools, listServers,
     call_tool: callTool, search_tools: searchTools, list_servers: listServers,
+    loadResult, load_result: loadResult,
     listResources, readResource, listPrompts, getPrompt,
     list_resources: listResources, read_resource: readResource, list_prompts: listPrompts, get_prompt: getPrompt,
     callMCPTool: callTool, call_mcp_tool: callTool,
-    discoverMCPTools: searchTools, discover_mcp_tools: searchTools,
-    getToolSchema: describe, get_tool_schema: describe,
+    discoverMCPTools, discover_mcp_tools: discoverMCPTools,
+    getToolSchema, get_tool_schema: getToolSchema,
   };
   const noServer = (name) => {
     const all = [...servers.keys()];
@@ -116,8 +137,21 @@
   // `mcp` gives way to a server of that name.
   const isFree = (name) => !(name in globalThis) || (name === "mcp" && globalThis.mcp === mcp);
   // Makes the servers of one execution; each is global under its name where nothing else has that name.
+  const made = new Map();
   realm.serve = (list) => {
-    for (const name of list) serverObject(name);
+    // In a session's next run servers may have changed, and code has the objects that it had.
+    servers.clear();
+    for (const name of list) {
+      const known = made.get(name);
+      if (known) {
+        known.list = undefined;
+        known.properties.clear();
+        servers.set(name, known);
+      } else {
+        serverObject(name);
+        made.set(name, servers.get(name));
+      }
+    }
     for (const form of [(name) => name, (name) => name.replaceAll("-", "_"), camel]) {
       for (const name of list) {
         if (isFree(form(name))) global(form(name), servers.get(name).proxy);

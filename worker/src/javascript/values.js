@@ -1,5 +1,11 @@
 // Values on their way out: JSON that keeps as much as JSON can hold.
 (native, realm) => {
+  // The names of a session's programs.
+  realm.scope = Object.create(null);
+  realm.declare = (...names) => {
+    for (const name of names) if (!(name in realm.scope)) realm.scope[name] = undefined;
+  };
+
   const { stringify } = JSON;
   const { isArray } = Array;
   const { getPrototypeOf, create } = Object;

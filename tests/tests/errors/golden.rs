@@ -1,0 +1,174 @@
+//! Programs that fail, and what they are told.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use lockhouse_tests::{Lockhouse, Session, structured};
+use serde_json::{Value, json};
+
+const POLICY: &str = r#"version = 1
+[servers.github]
+allow = ["list_issues", "get_issue", "search_code", "get_readme", "create_issue", "close_issue", "wait", "export"]
+ask = ["merge"]
+deny = ["delete_repo"]
+[servers.tracker]
+allow = ["status"]
+rate = "1/d"
+[servers.mortal]
+allow = ["*"]
+[servers.broken]
+allow = ["*"]
+"#;
+
+const CONFIG: &str = r#"
+[limits]
+memory_mib = 128
+calls = 20
+output_kib = 64
+frame_kib = 1024
+"#;
+
+/// Words that would speak of this machine, or of how Lockhouse is made.
+const OURS: [&str; 17] = [
+    "/work",
+    "/home",
+    "/tmp",
+    "/usr",
+    "target/",
+    "lockhouse_",
+    "_lockhouse",
+    "$lockhouse",
+    "lockhouse:",
+    "<lockhouse",
+    "worker/",
+    ".rs:",
+    "site-packages",
+    "lib/python",
+    "asyncio/",
+    "runner.py",
+    "<frozen",
+];
+
+/// A language with its programs, in groups.
+pub(crate) struct Group {
+    pub(crate) language: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) programs: &'static str,
+}
+
+/// One program, and what else `run_code` gets.
+struct Program<'a> {
+    name: &'a str,
+    options: Value,
+    code: &'a str,
+}
+
+impl<'a> Program<'a> {
+    /// Each begins with a line `=== NAME`, which may end with options in JSON.
+    fn all(text: &'a str) -> Vec<Self> {
+        text.strip_prefix("=== ").expect("a program").split("\n=== ").map(Self::of).collect()
+    }
+
+    fn of(text: &'a str) -> Self {
+        let (head, code) = text.split_once('\n').expect("a program has lines");
+        let (name, options) = match head.split_once(" {") {
+            Some((name, options)) => (name, serde_json::from_str(&format!("{{{options}")).expect("options")),
+            None => (head, json!({})),
+        };
+        Self { name, options, code: code.trim_end_matches('\n') }
+    }
+}
+
+impl Group {
+    /// Runs every program, and compares what came of them with the snapshot.
+    pub(crate) async fn check(&self) {
+        let lockhouse = lockhouse();
+        let session = lockhouse.serve().await;
+        let mut told = String::new();
+        let mut ours = Vec::new();
+        for program in Program::all(self.programs) {
+            let answer = answer(&session, self.language, &program).await;
+            let shown = shown(&answer);
+            ours.extend(OURS.iter().filter(|word| foreign(&shown, word)).map(|word| (program.name, *word)));
+            let _ = write!(told, "=== {}\n{}\n---\n{shown}\n", program.name, program.code);
+        }
+        session.close().await;
+        insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+            insta::assert_snapshot!(format!("{}_{}", self.language, self.name), told);
+        });
+        assert!(ours.is_empty(), "messages that speak of Lockhouse's own insides: {ours:?}");
+    }
+}
+
+/// Whether a word stands there that the program has not written itself.
+fn foreign(shown: &str, word: &str) -> bool {
+    shown.contains(word)
+}
+
+fn lockhouse() -> Lockhouse {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/tracker.py");
+    let server = |flags: &[&str]| {
+        let arguments: Vec<Value> =
+            std::iter::once(json!(script)).chain(flags.iter().map(|flag| json!(flag))).collect();
+        json!({"command": "python3", "args": arguments})
+    };
+    Lockhouse::new()
+        .policy(POLICY)
+        .config(CONFIG)
+        .servers_entry("github", server(&[]))
+        .servers_entry("tracker", server(&[]))
+        .servers_entry("mortal", server(&[]))
+        .servers_entry("broken", server(&["--broken"]))
+}
+
+async fn answer(session: &Session, language: &str, program: &Program<'_>) -> Value {
+    let mut arguments = program.options.clone();
+    arguments["language"] = language.into();
+    arguments["code"] = program.code.into();
+    structured(session.call("run_code", arguments).await)
+}
+
+/// All that an answer says of the end of a program, as text.
+fn shown(answer: &Value) -> String {
+    let mut lines = Vec::new();
+    let error = &answer["error"];
+    let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut head = format!("status: {}", word(&answer["status"]));
+    for (key, name) in [("type", "type"), ("code", "code"), ("line", "line"), ("column", "column")] {
+        if !error[key].is_null() {
+            let _ = write!(head, ", {name}: {}", word(&error[key]));
+        }
+    }
+    lines.push(head);
+    for key in ["message", "hint", "changed", "traceback"] {
+        if let Some(text) = error[key].as_str() {
+            lines.push(in_lines(key, text));
+        }
+    }
+    for key in ["value", "stdout", "stderr"] {
+        let value = &answer[key];
+        if !value.is_null() && answer["status"] != "limit" {
+            lines.push(in_lines(key, &word(value)));
+        }
+    }
+    lines.join("\n")
+}
+
+/// A text under its name, with control characters written out.
+fn in_lines(name: &str, text: &str) -> String {
+    let plain: String = text
+        .chars()
+        .map(|c| {
+            if c.is_control() && c != '\n' && c != '\t' {
+                c.escape_default().to_string()
+            } else {
+                c.to_string()
+            }
+        })
+        .collect();
+    let plain = plain.trim_end();
+    match plain.contains('\n') {
+        true => format!("{name}:\n  {}", plain.replace('\n', "\n  ")),
+        false => format!("{name}: {plain}"),
+    }
+}
