@@ -116,7 +116,9 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
         gate.every_tool().into_iter().find(|(other, found, _)| **other == server && found.name == tool);
     match found {
         Some((_, found, standing)) => {
-            let observed = gate.upstreams().get(&server).and_then(|server| server.shapes.observed(&found));
+            // What a tool answers that nobody may call is nobody's business.
+            let connection = gate.upstreams().get(&server).filter(|_| standing != Some(Effect::Deny));
+            let observed = connection.and_then(|connection| connection.shapes.observed(&found));
             let mut full =
                 found.full(server.as_str(), &Told { asks: standing == Some(Effect::Ask), observed });
             full["policy"] = in_a_word(standing).into();

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use lockhouse_policies::Effect;
 use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Value, json};
 
@@ -35,7 +36,11 @@ fn show(
 ) -> ExitCode {
     let gate = supervisor.gate();
     let mut rows: Vec<Value> = Vec::new();
-    for (server, found, _) in gate.every_tool() {
+    for (server, found, standing) in gate.every_tool() {
+        // What a tool answers that nobody may call is nobody's business.
+        if standing == Some(Effect::Deny) {
+            continue;
+        }
         if only.is_some_and(|only| only != server) || tool.is_some_and(|tool| *tool != found.name) {
             continue;
         }
