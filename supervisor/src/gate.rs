@@ -222,8 +222,8 @@ impl Gate {
 
     async fn call(&self, from: &Requester, call: CallId, asked: &Asked, given: Given) -> (Reply, CallRecord) {
         let started = Instant::now();
-        let mut came = Came::default();
         let lesson = self.lesson(asked, &given);
+        let mut came = Came::default();
         let reply = match self.try_call(from, call, asked, given, &mut came).await {
             Err(failure) => Err(self.explained(from, call, asked, failure).await),
             reply => reply,

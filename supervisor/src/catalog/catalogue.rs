@@ -7,7 +7,7 @@ use lockhouse_protocol::ToolName;
 use serde::Deserialize;
 
 use super::search::Index;
-use super::{DEFINITIONS_BYTES_MAX, TOOLS_MAX, Tool};
+use super::{DEFINITIONS_BYTES_MAX, TOOLS_MAX, Tool, names};
 
 /// Tools left out that are named in the log, and how much of each name.
 const NAMED_MAX: usize = 3;
@@ -58,7 +58,7 @@ impl Catalogue {
             self.definitions_bytes += definition.len();
             if self.tools.len() == TOOLS_MAX || self.definitions_bytes > DEFINITIONS_BYTES_MAX {
                 left_out.is_full = true;
-                return;
+                break;
             }
             match Tool::from_json(definition) {
                 Some(tool) if !self.by_name.contains_key(&tool.name) => {
@@ -68,6 +68,30 @@ impl Catalogue {
                 _ => left_out.add(definition),
             }
         }
+        self.name_tools();
+    }
+
+    /// Gives each tool an identifier of its own.
+    fn name_tools(&mut self) {
+        let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let identifiers = names::identifiers(&names);
+        for (tool, identifier) in self.tools.iter_mut().zip(identifiers) {
+            if tool.identifier != identifier {
+                tool.called(identifier);
+            }
+        }
+    }
+
+    /// The tool that is meant by a name: as the server writes it, as code does, or in another form if only one is like it.
+    pub(crate) fn meant(&self, name: &str) -> Option<&Tool> {
+        let is_named = |tool: &&Tool| tool.name.as_str() == name;
+        let is_identified = |tool: &&Tool| tool.identifier == name;
+        let tools = || self.tools.iter();
+        tools().find(is_named).or_else(|| tools().find(is_identified)).or_else(|| {
+            let wanted = names::folded(name);
+            let mut alike = tools().filter(|tool| names::folded(tool.name.as_str()) == wanted);
+            alike.next().filter(|_| alike.next().is_none())
+        })
     }
 
     /// Keeps the tools that `admitted` names.

@@ -5,7 +5,7 @@
 //! made where its declaration stands, so that a program that fails before it leaves none; functions, and what `var`
 //! declares, are there from the beginning.
 
-use oxc::allocator::{ArenaVec, TakeIn};
+use oxc::allocator::{ArenaVec, GetAllocator, TakeIn};
 use oxc::ast::ast::{
     Argument, ArrowFunctionExpression, AssignmentOperator, AssignmentTarget, AssignmentTargetMaybeDefault,
     AssignmentTargetProperty, AssignmentTargetRest, BindingPattern, BindingRestElement, CallExpression,
