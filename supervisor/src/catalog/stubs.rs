@@ -49,7 +49,8 @@ impl<'a> Function<'a> {
     fn of(tool: &'a Tool, asks: bool) -> Self {
         let definition: Value = serde_json::from_str(tool.definition()).unwrap_or_default();
         let input = read(definition.get("inputSchema").unwrap_or(&Value::Null));
-        let output = definition.get("outputSchema").map(|output| read(inner(output).as_ref().unwrap_or(output)));
+        let output =
+            definition.get("outputSchema").map(|output| read(inner(output).as_ref().unwrap_or(output)));
         let arguments = input.arguments();
         let names: Vec<&str> = arguments.fields.iter().map(|field| field.name.as_str()).collect();
         Self { tool, asks, keywords: parameter_identifiers(&names), arguments, output, input }
