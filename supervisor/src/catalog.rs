@@ -5,15 +5,21 @@
 
 mod catalogue;
 mod fingerprint;
+mod names;
 mod search;
+mod shapes;
 mod signature;
+mod types;
+mod wrapping;
 
 use lockhouse_protocol::ToolName;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub(crate) use catalogue::{Catalogue, LeftOut};
 pub(crate) use fingerprint::hex;
-pub(crate) use search::rank;
+pub(crate) use names::{folded, identifier};
+pub(crate) use search::{Corpus, Hit, rank};
+pub(crate) use shapes::{Lesson, Shapes};
 
 /// Tools of one server that are kept; the rest is dropped with a warning.
 pub(crate) const TOOLS_MAX: usize = 2_000;
@@ -32,7 +38,7 @@ const ASKS: &str = "a person is asked before each call";
 pub(crate) struct Tool {
     /// As the server names it.
     pub(crate) name: ToolName,
-    /// As code names it: what no identifier may have becomes `_`.
+    /// As code names it.
     pub(crate) identifier: String,
     pub(crate) description: String,
     /// The first sentence or line of the description.
@@ -42,18 +48,33 @@ pub(crate) struct Tool {
     /// In the schema's order, the required ones first.
     pub(crate) parameters: Vec<String>,
     pub(crate) required: usize,
+    /// What each of the parameters can be given as.
+    pub(crate) accepted: Box<[Accepted]>,
     /// Whether it takes nothing but `parameters`. JSON Schema permits more unless it is told not to; what servers mean by
     /// a list of properties is that it is the whole list.
     pub(crate) closed: bool,
+    /// Whether its results are wrapped by its server's library.
+    pub(crate) wraps: bool,
     /// Whether the server says that the tool changes nothing.
     pub(crate) read_only: bool,
     pub(crate) python: String,
     pub(crate) typescript: String,
     /// Of the whole definition.
     pub(crate) fingerprint: String,
+    /// Whether the server says what it answers.
+    pub(crate) declares_output: bool,
     /// Whether it is not what it was when a person met it.
     pub(crate) changed: bool,
-    searched: search::Searched,
+}
+
+/// What one parameter can be given as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    /// Its name in Python, where that is another.
+    pub(crate) keyword: Option<Box<str>>,
+    /// Whether `null` is a value of it, and whether an object is.
+    pub(crate) null: bool,
+    pub(crate) object: bool,
 }
 
 /// What a server says that a tool does to things; only its own word.
@@ -86,36 +107,48 @@ impl Tool {
         let words = raw.get("description").and_then(Value::as_str).unwrap_or_default();
         let description: String = words.chars().take(DESCRIPTION_CHARS_MAX).collect();
         let schema = raw.get("inputSchema").unwrap_or(&Value::Null);
-        let (parameters, required) = parameters(schema);
-        let closed = match schema.get("additionalProperties") {
-            None => schema.get("properties").is_some_and(Value::is_object),
-            Some(more) => *more == Value::Bool(false),
-        };
+        let input = types::read(schema);
+        let inner = raw.get("outputSchema").and_then(wrapping::inner);
+        let output = inner.as_ref().or(raw.get("outputSchema")).map(types::read);
+        let arguments = input.arguments();
+        let parameters: Vec<String> = arguments.fields.iter().map(|field| field.name.clone()).collect();
+        let names: Vec<&str> = parameters.iter().map(String::as_str).collect();
+        let keywords = names::parameter_identifiers(&names);
         let identifier = identifier(name.as_str());
         let summary = summary(&description);
-        let shape = signature::Shape {
+        let signature = signature::Signature {
             identifier: &identifier,
-            parameters: &parameters,
-            required,
-            schema,
-            output: raw.get("outputSchema"),
+            input: &input,
+            arguments: &arguments,
+            keywords: &keywords,
+            output: output.as_ref(),
         };
         Some(Self {
-            python: shape.python(),
-            typescript: shape.typescript(),
+            python: signature.python(),
+            typescript: signature.typescript(),
             read_only: raw.pointer("/annotations/readOnlyHint").and_then(Value::as_bool).unwrap_or(false),
             fingerprint: fingerprint::fingerprint(&raw),
+            declares_output: raw.get("outputSchema").is_some_and(Value::is_object),
             changed: false,
-            searched: search::Searched::new(name.as_str(), &summary, &parameters, &description),
+            required: arguments.fields.iter().filter(|field| field.required).count(),
+            closed: arguments.rest.is_none(),
+            accepted: accepted(&input, &arguments, keywords, schema),
             summary,
             name,
             identifier,
             description,
             definition: text.into(),
             parameters,
-            required,
-            closed,
+            wraps: inner.is_some(),
         })
+    }
+
+    /// The tool under another identifier: its own is another tool's.
+    fn called(&mut self, identifier: String) {
+        for signature in [&mut self.python, &mut self.typescript] {
+            signature.replace_range(..self.identifier.len(), &identifier);
+        }
+        self.identifier = identifier;
     }
 
     /// The server's own JSON.
@@ -132,12 +165,21 @@ impl Tool {
         self.signed(brief, asks)
     }
 
+    /// As a search shows it by name.
+    pub(crate) fn named(&self, server: &str, asks: bool) -> Value {
+        let mut named = json!({"server": server, "tool": self.name.as_str(), "summary": self.summary});
+        if self.identifier != self.name.as_str() {
+            named["identifier"] = self.identifier.as_str().into();
+        }
+        if asks {
+            named["ask"] = true.into();
+        }
+        named
+    }
+
     /// As a search shows it.
     pub(crate) fn found(&self, server: &str, asks: bool) -> Value {
-        let found = json!({
-            "server": server, "tool": self.name.as_str(), "identifier": self.identifier, "summary": self.summary,
-        });
-        self.signed(found, asks)
+        self.signed(self.named(server, asks), asks)
     }
 
     /// With its signatures, and whether a person is asked.
@@ -166,30 +208,30 @@ impl Tool {
                 full[part] = schema.take();
             }
         }
+        if let Some(inner) = full.get("outputSchema").and_then(wrapping::inner) {
+            full["outputSchema"] = inner;
+        }
         full
     }
 }
 
-/// The names of the parameters, and how many of them are required.
-fn parameters(schema: &Value) -> (Vec<String>, usize) {
-    let empty = Map::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-    let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
-    let (mut first, rest): (Vec<_>, Vec<_>) = properties.keys().cloned().partition(|name| is_required(name));
-    let count = first.len();
-    first.extend(rest);
-    (first, count)
-}
-
-/// A name that both languages accept.
-pub(crate) fn identifier(name: &str) -> String {
-    let mut identifier: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    if identifier.starts_with(|c: char| c.is_ascii_digit()) {
-        identifier.insert(0, '_');
-    }
-    identifier
+fn accepted(
+    input: &types::Shape,
+    arguments: &types::Object,
+    keywords: Vec<String>,
+    schema: &Value,
+) -> Box<[Accepted]> {
+    // A word of OpenAPI, which says something to readers and nothing to whoever validates.
+    let nullable = |name: &str| {
+        let property = schema.get("properties").and_then(|all| all.get(name));
+        property.and_then(|property| property.get("nullable")) == Some(&Value::Bool(true))
+    };
+    let accepted = |(field, keyword): (&types::Field, String)| Accepted {
+        null: input.admits(&field.kind, &Value::Null) && !nullable(&field.name),
+        object: input.admits(&field.kind, &json!({})),
+        keyword: (keyword != field.name).then(|| keyword.into()),
+    };
+    arguments.fields.iter().zip(keywords).map(accepted).collect()
 }
 
 fn summary(description: &str) -> String {
@@ -204,8 +246,9 @@ mod tests {
 
     #[test]
     fn required_parameters_come_first_and_keep_their_order() {
-        let schema = json!({"properties": {"note": {}, "b": {}, "a": {}}, "required": ["a", "b"]});
-        assert_eq!(parameters(&schema), (vec!["b".into(), "a".into(), "note".into()], 2));
+        let tool = r#"{"name": "a", "inputSchema": {"properties": {"note": {}, "b": {}, "a": {}}, "required": ["a", "b"]}}"#;
+        let tool = Tool::from_json(tool).expect("a tool");
+        assert_eq!((tool.parameters.join(" "), tool.required), ("b a note".into(), 2));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the AI client meets: an MCP server with three tools, which are always the same.
 
 mod ask;
-mod shown;
+mod search;
 mod stdin;
 mod tools;
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_policies::ClientName;
-use lockhouse_protocol::{Detail, ResultHandle};
+use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
     JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
@@ -22,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 use ask::{Display, Run, Step, Suspended};
 
+use crate::ai_client::Owner;
 use crate::execution::{self, Answer, Language, Status};
-use crate::gate::Scope;
-use crate::results::{self, Owner};
+use crate::results;
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
 
@@ -32,7 +32,6 @@ use crate::supervisor::{CodeRequest, Supervisor};
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The tool list never changes while we run.
 const TOOLS_TTL_MS: u64 = 3_600_000;
-const SEARCH_LIMIT: usize = 10;
 
 /// Serves one AI client over standard input and output, until it closes or `closing`.
 pub(crate) async fn serve_stdio(
@@ -42,8 +41,8 @@ pub(crate) async fn serve_stdio(
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = stdin::ClosingReader::new(input, closing.clone());
     let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
-    let owner = Owner::of_connection();
-    let front = Front { supervisor, owner, suspended: Suspended::default(), closing: closing.clone() };
+    let (suspended, owner) = (Suspended::default(), Owner::of_connection());
+    let front = Front { supervisor, suspended, owner, closing: closing.clone() };
     let running = tokio::select! {
         running = front.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),
@@ -70,7 +69,7 @@ pub(crate) fn definitions_bytes() -> usize {
 
 struct Front {
     supervisor: Arc<Supervisor>,
-    /// Whose results are kept here, and whose sessions.
+    /// Of the sessions that this client begins, and of the results that are kept for it.
     owner: Owner,
     suspended: Suspended,
     closing: CancellationToken,
@@ -193,28 +192,10 @@ impl Front {
     }
 
     async fn search_tools(&self, arguments: &JsonObject, client: Option<&ClientName>) -> CallToolResult {
-        let query = match arguments.get("query") {
-            None => "",
-            Some(Value::String(query)) => query,
-            Some(_) => return invalid("query must be a string"),
-        };
-        let detail = match arguments.get("detail") {
-            None | Some(Value::Null) => Some(Detail::default()),
-            Some(detail) => detail.as_str().and_then(Detail::named),
-        };
-        let Some(detail) = detail else {
-            return invalid(r#"detail must be "names", "signatures" or "full""#);
-        };
-        let gate = self.supervisor.gate();
-        let scope = Scope::all(gate.servers());
-        let tools = gate.search(&scope, client, query, SEARCH_LIMIT, detail).await;
-        let limit = self.supervisor.settings().shown_bytes;
-        let mut result = shown::first_of("tools", tools, limit);
-        let unavailable = gate.unavailable(scope.servers());
-        if !unavailable.is_empty() {
-            result["unavailable"] = unavailable.into();
+        match search::Asked::of(arguments) {
+            Ok(asked) => CallToolResult::structured(search::search(&self.supervisor, &asked, client).await),
+            Err(message) => invalid(message),
         }
-        CallToolResult::structured(result)
     }
 
     fn get_result(&self, arguments: &JsonObject) -> CallToolResult {

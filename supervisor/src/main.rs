@@ -19,6 +19,7 @@ mod pool;
 mod protections;
 mod results;
 mod sessions;
+mod skills;
 mod supervisor;
 mod upstream;
 

@@ -9,14 +9,15 @@ use lockhouse_policies::Policy;
 use lockhouse_protocol::ExecutionId;
 use tokio_util::sync::CancellationToken;
 
-use crate::ai_client::{AiClient, Line, OpenQuestions};
+use crate::ai_client::{AiClient, Line, OpenQuestions, Owner};
 use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Held, Language, Place, Refusal, Sandbox};
 use crate::gate::{Approvers, Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Pool, PoolError, Start};
-use crate::results::{Owner, Results};
+use crate::results::Results;
 use crate::sessions::{NoTurn, SessionKey, Sessions, Turn};
+use crate::skills::Skills;
 use crate::upstream::{Caller, Upstreams};
 use reload::InForce;
 
@@ -87,9 +88,10 @@ impl Supervisor {
         }
         let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
         audit.keep_out(upstreams.secrets());
+        let skills = settings.skills.enabled.then(|| Arc::new(Skills::new(&settings.skills)));
         let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
         let results = Arc::new(results);
-        let gate = Gate::new(policy, audit.clone(), upstreams, results.clone(), reply_bytes_max);
+        let gate = Gate::new(policy, audit.clone(), upstreams, skills, results.clone(), reply_bytes_max);
         // Before the first zygote: what is started from here on is started in our part of the hierarchy.
         let groups = ControlGroups::take();
         let pool = |language: Language| {
@@ -147,13 +149,13 @@ impl Supervisor {
         &self.approvers
     }
 
-    pub(crate) fn sessions(&self) -> &Sessions {
-        &self.sessions
-    }
-
     /// What was too long to be shown.
     pub(crate) fn results(&self) -> &Results {
         &self.results
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
     }
 
     pub(crate) fn settings(&self) -> &Settings {

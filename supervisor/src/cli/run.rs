@@ -15,11 +15,11 @@ use super::approvals::screen::{Event, Reply, Screen};
 use super::approvals::{ANSWERS_MAX, EVENTS_MAX};
 use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, load, result, started};
+use crate::ai_client::Owner;
 use crate::config::Files;
 use crate::control::ControlSocket;
 use crate::execution::{self, Answer, Language, Refusal, parsed};
 use crate::gate::{FromSupervisor, Seat, Watcher};
-use crate::results::Owner;
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// Bytes that are read of a program: beyond any limit that can be configured for code.

@@ -11,6 +11,7 @@ use super::dialects::{self, Listed};
 use super::references::Surroundings;
 use crate::audit::REDACTED;
 use crate::gate::Through;
+use crate::skills::DIRECTORIES_MAX;
 use crate::upstream::ServerLimits;
 
 /// The whole file.
@@ -26,6 +27,7 @@ pub(super) struct Document {
     pub(super) approvals: Approvals,
     pub(super) catalogue: Catalogue,
     pub(super) results: Results,
+    pub(super) skills: Skills,
     /// Files of AI clients whose servers are ours too.
     pub(super) servers_files: Vec<String>,
     /// Read by [`dialects::read_own`], which knows what must not be shown.
@@ -169,11 +171,13 @@ pub(super) struct Approvals {
 pub(super) struct Catalogue {
     /// How long they stand for a server that is not connected.
     pub(super) lifetime_hours: u32,
+    /// Whether names of fields and types of results are kept, for tools that do not say what they answer.
+    pub(super) learn: bool,
 }
 
 impl Default for Catalogue {
     fn default() -> Self {
-        Self { lifetime_hours: 24 }
+        Self { lifetime_hours: 24, learn: true }
     }
 }
 
@@ -188,6 +192,22 @@ pub(super) struct Results {
 impl Default for Results {
     fn default() -> Self {
         Self { keep_mib: 64, keep_seconds: 3_600 }
+    }
+}
+
+/// `[skills]`
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Skills {
+    /// Whether there are any.
+    pub(super) enabled: bool,
+    /// Folders of skills that are read and never written, such as a git checkout.
+    pub(super) directories: Vec<String>,
+}
+
+impl Default for Skills {
+    fn default() -> Self {
+        Self { enabled: true, directories: Vec::new() }
     }
 }
 
@@ -220,6 +240,7 @@ impl Document {
             (self.approvals != other.approvals, "[approvals]"),
             (self.catalogue != other.catalogue, "[catalogue]"),
             (self.results != other.results, "[results]"),
+            (self.skills != other.skills, "[skills]"),
         ];
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, table)| table).collect()
     }
@@ -258,6 +279,7 @@ impl Document {
             ((0..=8_760).contains(&self.catalogue.lifetime_hours), "lifetime_hours", "0 to 8760"),
             ((0..=65_536).contains(&self.results.keep_mib), "keep_mib", "0 to 65536"),
             ((1..=604_800).contains(&self.results.keep_seconds), "keep_seconds", "1 to 604800"),
+            (self.skills.directories.len() <= DIRECTORIES_MAX, "directories", "at most 20"),
             ((1..=3_650).contains(&self.audit.keep_days), "keep_days", "1 to 3650"),
             ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
         ];
@@ -318,6 +340,8 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
         "[audit]",
         "[approvals]",
         "[catalogue]",
+        "[skills]",
+        "[results]",
     ];
     let header = others.iter().filter_map(|header| text[..end].rfind(&format!("\n{header}"))).max();
     let table = &text[header.unwrap_or(0)..end];

@@ -22,22 +22,6 @@ pub(crate) enum Ending {
     Cancelled,
 }
 
-impl Ending {
-    /// Why a session ended whose run ended so.
-    pub(crate) fn of_session(&self) -> String {
-        match self {
-            Self::Value(_) | Self::Error(_) => "its worker ended".into(),
-            Self::Timeout(_) => {
-                "a run did not end in time, did not stop when it was told to, and was killed".into()
-            }
-            Self::Limit(limit, _) => format!("a run was killed: {}", limit.message),
-            Self::Killed(words) => words.clone(),
-            Self::Broken(why) => format!("its worker broke the protocol and was killed: {why}"),
-            Self::Cancelled => "a run was cancelled, did not stop when it was told to, and was killed".into(),
-        }
-    }
-}
-
 /// A limit that was reached.
 #[derive(Debug)]
 pub(crate) struct Limit {
@@ -68,6 +52,22 @@ impl Limit {
             kind: "LimitError",
             message,
             hint: "ask and print less: filter in the tool, and return only what matters",
+        }
+    }
+}
+
+impl Ending {
+    /// Why a session ended whose run ended so.
+    pub(crate) fn of_session(&self) -> String {
+        match self {
+            Self::Value(_) | Self::Error(_) => "its worker ended".into(),
+            Self::Timeout(_) => {
+                "a run did not end in time, did not stop when it was told to, and was killed".into()
+            }
+            Self::Limit(limit, _) => format!("a run was killed: {}", limit.message),
+            Self::Killed(words) => words.clone(),
+            Self::Broken(why) => format!("its worker broke the protocol and was killed: {why}"),
+            Self::Cancelled => "a run was cancelled, did not stop when it was told to, and was killed".into(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::results::Owner;
+use crate::ai_client::Owner;
 
 const CHARS_MAX: usize = 64;
 

@@ -206,7 +206,8 @@ def hide_own_frames():
 def _without_ours(walk):
     def walk_without_ours(start):
         for item in walk(start):
-            if not str(item[0].f_globals.get("__name__")).startswith(("lockhouse_", "mcp_tools")):
+            name = str(item[0].f_globals.get("__name__"))
+            if not name.startswith(("lockhouse_", "mcp_tools")) and name != "skills":
                 yield item
 
     return walk_without_ours

@@ -47,6 +47,24 @@ class TextResource(Text):
         return TextResource, (str(self), self.uri, self.mime_type)
 
 
+class Server(str):
+    """The name of an MCP server, with its `state` and how many `tools` of it may be used. `server["state"]` is the same."""
+
+    made = False
+
+    def __new__(cls, row):
+        self = super().__new__(cls, row["name"])
+        vars(self).update(row)
+        cls.made = True
+        return self
+
+    def __getitem__(self, key):
+        return vars(self)[key] if isinstance(key, str) else super().__getitem__(key)
+
+
+Server.__module__ = "mcp_tools"
+
+
 class Blob:
     """Bytes as a tool answered them: an image, a sound, a file. Those of a resource have its `uri`."""
 
@@ -131,6 +149,8 @@ def _blob(data, part):
 def to_json(value, strict=False):
     """UTF-8 JSON of any value. `strict` is for arguments: what has no JSON form is refused there, not described."""
     encode, _ = _ENCODERS[strict]
+    if Server.made and not strict:  # Which the fast way would take for the text that it is, too.
+        return _utf8(_ENCODERS[strict][1](_plain(value, strict, 0, set())))
     try:
         data = _utf8(encode(value))
         if not _too_deep(data):
@@ -166,6 +186,8 @@ def _too_deep(data):
 
 
 def _plain(value, strict, depth, around):
+    if type(value) is Server and not strict:
+        return dict(vars(value))
     if value is None or isinstance(value, (str, int)):
         return value
     if isinstance(value, float):

@@ -14,7 +14,7 @@ use pyo3::types::{PyBytes, PyDict, PyModule};
 use crate::native;
 
 /// The Python side, in the order in which each may import the ones before it.
-const MODULES: [(&str, &str); 13] = [
+const MODULES: [(&str, &str); 15] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_streams", include_str!("../lib/streams.py")),
     ("lockhouse_sources", include_str!("../lib/sources.py")),
@@ -23,6 +23,8 @@ const MODULES: [(&str, &str); 13] = [
     ("lockhouse_servers", include_str!("../lib/servers.py")),
     ("mcp_tools", include_str!("../lib/mcp_tools.py")),
     ("mcp_tools.aio", include_str!("../lib/aio.py")),
+    ("skills", include_str!("../lib/skills.py")),
+    ("lockhouse_skill_source", include_str!("../lib/skill_source.py")),
     ("lockhouse_sealed", include_str!("../lib/sealed.py")),
     ("lockhouse_hints", include_str!("../lib/hints.py")),
     ("lockhouse_errors", include_str!("../lib/errors.py")),

@@ -39,12 +39,33 @@
   const searchTools = (query, options) => {
     const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
     const asked = { ...(isObject(query) ? query : { query }), ...(isObject(options) ? options : { limit: options }) };
-    const words = [asked.search ?? asked.query ?? ""].flat().map(String).join(" ");
+    const text = [asked.search ?? asked.query ?? ""].flat().map(String).join(" ");
+    const only = asked.server === undefined ? "" : `server:${serverOf(String(asked.server))?.name ?? asked.server} `;
+    const words = only + text;
     const most = Math.min(Math.max(Math.trunc(Number(asked.limit)) || 10, 1), 1000);
     const detail = asked.detail ?? "signatures";
     return request("search", [words, String(most), String(detail)], undefined, "a search for tools");
   };
   const loadResult = (handle) => request("load_result", [`${handle}`], undefined, "a kept result");
+  // The same as the tools people come from teach it: names that say their server, and schemas as `parameters`.
+  const withSchema = (tool) => ({
+    ...tool,
+    name: `mcp__${tool.server}__${tool.tool ?? tool.name}`,
+    parameters: tool.inputSchema,
+  });
+  const getToolSchema = async (...name) => withSchema(await describe(...name));
+  const describeAll = async ({ name }) => {
+    const list = request("list_tools", [name], undefined, `the tools of ${name}`);
+    // A server that is away hides no other.
+    return Promise.all((await list.catch(() => [])).map((tool) => describe(name, tool.name)));
+  };
+  const discoverMCPTools = async (options) => {
+    const words = [options?.search ?? options ?? []].flat().filter((word) => typeof word === "string");
+    const found = words.length
+      ? await searchTools({ query: words.join(" "), limit: 50, detail: "full" })
+      : (await Promise.all([...servers.values()].map(describeAll))).flat();
+    return found.map(withSchema);
+  };
   const listServers = () => request("list_servers", [], undefined, "the list of servers");
   const offer = (name) => (server, ...values) => {
     const known = [...servers.values()].find(({ proxy }) => proxy === server) ?? serverOf(String(server));
@@ -59,8 +80,8 @@
     listResources, readResource, listPrompts, getPrompt,
     list_resources: listResources, read_resource: readResource, list_prompts: listPrompts, get_prompt: getPrompt,
     callMCPTool: callTool, call_mcp_tool: callTool,
-    discoverMCPTools: searchTools, discover_mcp_tools: searchTools,
-    getToolSchema: describe, get_tool_schema: describe,
+    discoverMCPTools, discover_mcp_tools: discoverMCPTools,
+    getToolSchema, get_tool_schema: getToolSchema,
   };
   const noServer = (name) => {
     const all = [...servers.keys()];
