@@ -21,7 +21,6 @@ pub(crate) use turn::Turn;
 
 use crate::ai_client::Owner;
 use crate::ai_client::Owner;
-use crate::execution::{Held, Language};
 
 /// Runs of one session that wait for their turn.
 const WAITING_MAX: usize = 16;
