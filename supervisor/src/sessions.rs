@@ -20,7 +20,7 @@ pub(crate) use name::{SessionKey, SessionName};
 pub(crate) use turn::Turn;
 
 use crate::ai_client::Owner;
-use crate::ai_client::Owner;
+use crate::execution::{Held, Language};
 
 /// Runs of one session that wait for their turn.
 const WAITING_MAX: usize = 16;
