@@ -15,6 +15,7 @@ demo: build
 test: tools-for-tests test-quick test-upstreams-subset test-stubs test-bfcl-subset
 
 test-quick: tools
+	tests/libraries/prepare.sh
 	$(CARGO) build --locked --workspace
 	packaging/run-tests
 

@@ -17,6 +17,7 @@ mod run;
 mod serve;
 mod server;
 mod sessions;
+mod skills;
 mod stubs;
 mod table;
 mod terminal;
@@ -75,6 +76,9 @@ enum Command {
     Import(import::Arguments),
     /// Write the entry that points at Lockhouse into an AI client's own file
     Init(init::Arguments),
+    /// List, show, test, approve, remove and export the skills that code has saved
+    #[command(subcommand)]
+    Skills(skills::Command),
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
@@ -124,6 +128,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Server(command) => server::server(&files, command).await,
             Command::Import(arguments) => import::import(&files, &arguments),
             Command::Init(arguments) => init::init(&files, &arguments),
+            Command::Skills(command) => skills::skills(&files, command).await,
             Command::Policy(command) => policy::policy(&files, command).await,
             Command::Sessions(command) => sessions::sessions(command).await,
             Command::Audit(command) => audit::audit(&files, command).await,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::decision::{denied, withholds};
 use super::{Asked, Briefs, Gate, Requester, Scope, about, arguments, cut, failure};
-use crate::catalog::{Catalogue, Tool};
+use crate::catalog::{Catalogue, Told, Tool};
 use crate::upstream::{Connection, State};
 
 /// Answers to `ListTools` that are kept.
@@ -104,7 +104,10 @@ impl Gate {
         if let Some(briefs) = known.get(&of).filter(same).filter(|_| of_all) {
             return Ok(briefs.json.to_vec());
         }
-        let brief = |tool: &Tool| tool.brief(policy.asks(server, &tool.name, from.client()));
+        let brief = |tool: &Tool| {
+            let asks = policy.asks(server, &tool.name, from.client());
+            tool.brief(&Told { asks, observed: connection.shapes.observed(tool) })
+        };
         let permitted = self.permitted(server, &catalogue, from.client(), &from.scope);
         let json: Arc<[u8]> = permitted.map(brief).collect::<Value>().to_string().into_bytes().into();
         if !of_all {
@@ -165,7 +168,8 @@ impl Gate {
         let definition =
             catalogue.tool(tool).ok_or_else(|| named(self.unknown_tool(from, server, tool, &catalogue)))?;
         let asks = policy.asks(server, tool, from.client());
-        Ok(definition.described(server.as_str(), asks).to_string().into_bytes())
+        let told = Told { asks, observed: connection.shapes.observed(definition) };
+        Ok(definition.described(server.as_str(), &told).to_string().into_bytes())
     }
 
     /// A look at a denied tool is a denial too: who wants to know what is tried sees it. Once for each tool and execution.
