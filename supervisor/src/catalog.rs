@@ -9,6 +9,7 @@ mod names;
 mod search;
 mod shapes;
 mod signature;
+pub(crate) mod stubs;
 mod types;
 mod wrapping;
 
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 
 pub(crate) use catalogue::{Catalogue, LeftOut};
 pub(crate) use fingerprint::hex;
-pub(crate) use names::{folded, identifier};
+pub(crate) use names::{folded, python_name};
 pub(crate) use search::{Corpus, Hit, rank};
 pub(crate) use shapes::{Lesson, Shapes};
 
@@ -68,6 +69,9 @@ pub(crate) struct Tool {
     /// Whether it is not what it was when a person met it.
     pub(crate) changed: bool,
 }
+
+/// Characters of a type in a description.
+const TYPE_CHARS_MAX: usize = 240;
 
 /// What one parameter can be given as.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +129,7 @@ impl Tool {
         let parameters: Vec<String> = arguments.fields.iter().map(|field| field.name.clone()).collect();
         let names: Vec<&str> = parameters.iter().map(String::as_str).collect();
         let keywords = names::parameter_identifiers(&names);
-        let identifier = identifier(name.as_str());
+        let identifier = names::identifier(name.as_str());
         let summary = summary(&description);
         let signature = signature::Signature {
             identifier: &identifier,
@@ -221,6 +225,35 @@ impl Tool {
     pub(crate) fn returns(observed: &Value) -> String {
         let [python, _] = signature::of_results(observed);
         python
+    }
+
+    /// Everything, and each parameter with its name in Python and its type in both languages.
+    pub(crate) fn described(&self, server: &str, told: &Told) -> Value {
+        let mut full = self.full(server, told);
+        let input = types::read(full.get("inputSchema").unwrap_or(&Value::Null));
+        let text = |kind: &types::Type, language| {
+            types::Inline { language, shape: &input }.text(kind, TYPE_CHARS_MAX)
+        };
+        let arguments = input.arguments();
+        let parameter = |(field, accepted): (&types::Field, &Accepted)| {
+            let mut row = json!({
+                "name": field.name,
+                "keyword": accepted.keyword.as_deref().unwrap_or(&field.name),
+                "required": field.required,
+                "python": text(&field.kind, types::Language::Python),
+                "typescript": text(&field.kind, types::Language::TypeScript),
+            });
+            if !field.description.is_empty() {
+                row["description"] = field.description.as_str().into();
+            }
+            if let Some(default) = &field.default {
+                row["default"] = default.clone();
+            }
+            row
+        };
+        let parameters = arguments.fields.iter().zip(&self.accepted).map(parameter).collect();
+        full["parameters"] = Value::Array(parameters);
+        full
     }
 
     /// Everything.
