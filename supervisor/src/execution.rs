@@ -27,7 +27,7 @@ pub(crate) use answer::{Answer, InSession, Language, Refusal, Sandbox, Status, p
 pub(crate) use ending::{Ending, Limit};
 use held::CpuBudget;
 pub(crate) use held::{Held, Place};
-pub(crate) use shown::{part, shorten, text_of};
+pub(crate) use shown::{Showing, Shown, Taken, part, shown, text_of, without_files};
 
 use crate::ai_client::Clock;
 use crate::gate::{Asked, CallRecord, Gate, Requester};
