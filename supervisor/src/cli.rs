@@ -18,6 +18,7 @@ mod serve;
 mod server;
 mod sessions;
 mod skills;
+mod stubs;
 mod table;
 mod terminal;
 mod tools;
@@ -66,6 +67,8 @@ enum Command {
     /// List, search and show the tools of the configured servers
     #[command(subcommand)]
     Tools(tools::Command),
+    /// Write the permitted tools as files that type checkers, editors and people read
+    Stubs(stubs::Arguments),
     /// Add, remove, list and try upstream servers
     #[command(subcommand)]
     Server(server::Command),
@@ -121,6 +124,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Demo => demo::demo().await,
             Command::Approvals(arguments) => approvals::approvals(&arguments).await,
             Command::Tools(command) => tools::tools(&files, command).await,
+            Command::Stubs(arguments) => stubs::stubs(&files, &arguments).await,
             Command::Server(command) => server::server(&files, command).await,
             Command::Import(arguments) => import::import(&files, &arguments),
             Command::Init(arguments) => init::init(&files, &arguments),
@@ -188,7 +192,7 @@ fn default_log(command: &Command) -> &'static str {
     match command {
         Command::Serve => "lockhouse=info,rmcp=off,warn",
         // These tell themselves which servers failed or are left out, and once is enough.
-        Command::Tools(_) | Command::Policy(_) => {
+        Command::Tools(_) | Command::Stubs(_) | Command::Policy(_) => {
             "lockhouse=warn,lockhouse::upstream::hold=error,rmcp=off,error"
         }
         Command::Server(_) | Command::Import(_) => {

@@ -1,6 +1,7 @@
 //! What the AI client meets: an MCP server with three tools, which are always the same.
 
 mod ask;
+mod content;
 mod search;
 mod stdin;
 mod tools;
@@ -23,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use ask::{Display, Run, Step, Suspended};
 
 use crate::ai_client::Owner;
-use crate::execution::{self, Answer, Language, Status};
+use crate::execution::{self, Answer, Language, Showing, Shown, Status};
 use crate::results;
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
@@ -183,12 +184,17 @@ impl Front {
     fn shown(&self, answer: Option<&Answer>) -> CallToolResult {
         let Some(answer) = answer else { return invalid("the execution broke") };
         let keep = |json: &str| self.supervisor.results().keep(self.owner, json);
-        let shown =
-            execution::shorten(answer, self.supervisor.settings().shown_bytes, "get_result(handle)", keep);
-        match answer.status {
-            Status::Ok => CallToolResult::structured(shown),
-            _ => CallToolResult::structured_error(shown),
-        }
+        let limit = self.supervisor.settings().shown_bytes;
+        let more = "get_result(handle)";
+        let Shown { json, files } =
+            execution::shown(answer, &Showing { limit, more, takes_files: true, keep: &keep });
+        let mut result = match answer.status {
+            Status::Ok => CallToolResult::structured(json),
+            _ => CallToolResult::structured_error(json),
+        };
+        let blocks = files.into_iter().enumerate();
+        result.content.extend(blocks.map(|(index, file)| content::block(answer.execution, index + 1, file)));
+        result
     }
 
     async fn search_tools(&self, arguments: &JsonObject, client: Option<&ClientName>) -> CallToolResult {

@@ -18,7 +18,7 @@ use super::{UNAVAILABLE, USAGE, load, result, started};
 use crate::ai_client::Owner;
 use crate::config::Files;
 use crate::control::ControlSocket;
-use crate::execution::{self, Answer, Language, Refusal, parsed};
+use crate::execution::{self, Answer, Language, Refusal, Showing};
 use crate::gate::{FromSupervisor, Seat, Watcher};
 use crate::supervisor::{CodeRequest, Supervisor};
 
@@ -82,7 +82,8 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     if json {
         let keep = |json: &str| supervisor.results().keep(Owner::LOCAL, json);
         let (limit, more) = (supervisor.settings().shown_bytes, "lockhouse result HANDLE --offset N");
-        println!("{:#}", execution::shorten(&answer, limit, more, keep))
+        let showing = Showing { limit, more, takes_files: false, keep: &keep };
+        println!("{:#}", execution::shown(&answer, &showing).json)
     } else {
         print_for_people(&answer)
     }
@@ -171,10 +172,13 @@ fn read(file: &Path) -> Result<String, String> {
 fn print_for_people(answer: &Answer) {
     print!("{}", for_stdout(&answer.stdout));
     eprint!("{}", for_stderr(&answer.stderr));
-    match answer.value.as_deref().map(parsed) {
-        Some(Value::String(text)) => println!("{}", for_stdout(&text)),
-        Some(value) => println!("{}", for_stdout(&format!("{value:#}"))),
-        None => {}
+    if let Some(value) = &answer.value {
+        let json = execution::without_files(value.get());
+        match serde_json::from_str(&json) {
+            Ok(Value::String(text)) => println!("{}", for_stdout(&text)),
+            Ok(value) => println!("{}", for_stdout(&format!("{value:#}"))),
+            Err(_) => println!("{}", for_stdout(&json)),
+        }
     }
     for missing in answer.sandbox.iter().flat_map(|sandbox| &sandbox.reduced) {
         eprintln!("lockhouse: reduced sandbox: {missing}");

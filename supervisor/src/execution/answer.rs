@@ -1,5 +1,7 @@
 //! The answer to one execution: the same object on the wire, with `--json` and in tests.
 
+use std::borrow::Cow;
+
 use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -8,6 +10,7 @@ use super::Ended;
 use super::shown::{Parts, calls, cut_text};
 use super::told::{changed, told};
 use crate::gate::CallRecord;
+use crate::json;
 
 /// A language that code may be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -160,6 +163,7 @@ impl Answer {
         let Ended { ending, stdout, stderr, calls, waiting, .. } = ended;
         let (over, waiting) = calls.split_at(calls.len().saturating_sub(waiting));
         let (status, value, error) = told(ending, wall_limit, over, waiting);
+        let value = value.map(exact);
         let error = error.map(bounded);
         let changed = error.as_ref().and_then(|_| changed(&calls));
         Self {
@@ -235,6 +239,14 @@ impl Sandbox {
 /// The value itself; as the text that it is where it is nested too deeply for that.
 pub(crate) fn parsed(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().into())
+}
+
+/// Integers are exact for every reader, in each language.
+fn exact(value: Box<RawValue>) -> Box<RawValue> {
+    match json::exact(value.get()) {
+        Cow::Borrowed(_) => value,
+        Cow::Owned(exact) => RawValue::from_string(exact).unwrap_or(value),
+    }
 }
 
 fn bounded(error: CodeError) -> CodeError {
