@@ -56,7 +56,9 @@ class ServerModule(ModuleType):
 def _unlisted(server, name, module):
     """What the supervisor knows of a name that is not listed. If nothing: an error that says what is near."""
     try:
-        return ask(_lockhouse.describe, server, name)
+        tool = ask(_lockhouse.describe, server, name)
+        # Under another form of its name; its parameters are known by the one that is listed.
+        return next((row for row in tools_of(server).values() if row["name"] == tool["name"]), tool)
     except ToolError as error:
         if error.code != "unknown_tool":
             raise
