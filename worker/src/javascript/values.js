@@ -165,7 +165,12 @@
   };
 
   // Text that is valid in UTF-8, of bounded length; null for what is no text.
-  realm.clip = (value) => (typeof value === "string" ? wellFormed(slice(value, 0, 4096)) : null);
+  realm.clip = (value) => {
+    if (typeof value !== "string") return null;
+    if (value.length <= 3900) return wellFormed(value);
+    const count = `${value.length - 3700}`.replace(/\B(?=(\d{3})+$)/g, ",");
+    return wellFormed(`${slice(value, 0, 2500)} … ${count} more characters … ${slice(value, -1200)}`);
+  };
   realm.global = (name, value) =>
     Object.defineProperty(globalThis, name, { value, configurable: true, writable: true, enumerable: false });
   realm.latin1 = latin1;
