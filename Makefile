@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams test-upstreams-subset test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal fuzz lint install tools tools-for-tests clean
+.PHONY: build demo test test-quick test-upstreams test-upstreams-subset test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal fuzz lint install tools tools-for-tests clean bench-search bench-tokens
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -77,10 +77,22 @@ bench-policy:
 	$(CARGO) build --release --locked -p lockhouse-tests --bin bench-policy
 	target/release/bench-policy
 
+# How well search_tools finds what people ask for; LOCKHOUSE_CATALOGUES=DIR has NAME.json of servers, their tools/list.
+bench-search: build
+	$(CARGO) build --release --locked -p lockhouse-tests --bin bench-search
+	target/release/bench-search
+
 # What each layer of the seal adds to a worker's life.
 bench-seal:
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/bench-seal
+
+# Tokens of whole tasks in a model's context, tool by tool and through Lockhouse. TOKENS=--json for programs.
+bench-tokens: build
+	$(CARGO) build --release --locked -p lockhouse-tests --bin bench-tokens
+	tests/upstreams/prepare.sh --subset
+	build/upstreams/venv/bin/python -B tests/upstreams/record_workflows.py target/release/lockhouse > build/workflows.json
+	target/release/bench-tokens $(TOKENS) < build/workflows.json
 
 # Needs a nightly compiler and `cargo install cargo-fuzz`. What is found is kept in protocol/fuzz/found.
 FUZZ_SECONDS ?= 180

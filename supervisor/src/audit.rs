@@ -101,6 +101,8 @@ pub(crate) struct Program<'a> {
     pub(crate) language: Language,
     pub(crate) code: &'a str,
     pub(crate) servers: &'a [ServerName],
+    /// The name of its session.
+    pub(crate) session: Option<&'a str>,
 }
 
 /// How an execution ended.
@@ -142,13 +144,14 @@ impl Audit {
         client: Option<&ClientName>,
         program: Program<'_>,
     ) -> Result<(), AuditError> {
-        let Program { language, code, servers } = program;
+        let Program { language, code, servers, session } = program;
         let hash = hex(&line::hash(code.as_bytes()));
         self.keep_code(language, code, &hash);
         let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
         let body = Body::new("execution").text("execution", &execution.to_string());
         let body = body.text_if("client", client.map(ClientName::as_str)).text("language", language.as_str());
         let body = body.json("servers", &serde_json::to_string(&names).unwrap_or_default());
+        let body = body.text_if("session", session);
         self.append(&body.text("code", &hash).number("code_bytes", code.len()))
     }
 

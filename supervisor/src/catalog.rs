@@ -7,6 +7,7 @@ mod catalogue;
 mod fingerprint;
 mod names;
 mod search;
+mod shapes;
 mod signature;
 mod types;
 mod wrapping;
@@ -17,7 +18,8 @@ use serde_json::{Value, json};
 pub(crate) use catalogue::{Catalogue, LeftOut};
 pub(crate) use fingerprint::hex;
 pub(crate) use names::{folded, identifier};
-pub(crate) use search::rank;
+pub(crate) use search::{Corpus, Hit, rank};
+pub(crate) use shapes::{Lesson, Shapes};
 
 /// Tools of one server that are kept; the rest is dropped with a warning.
 pub(crate) const TOOLS_MAX: usize = 2_000;
@@ -59,9 +61,10 @@ pub(crate) struct Tool {
     pub(crate) typescript: String,
     /// Of the whole definition.
     pub(crate) fingerprint: String,
+    /// Whether the server says what it answers.
+    pub(crate) declares_output: bool,
     /// Whether it is not what it was when a person met it.
     pub(crate) changed: bool,
-    searched: search::Searched,
 }
 
 /// What one parameter can be given as.
@@ -125,8 +128,8 @@ impl Tool {
             typescript: signature.typescript(),
             read_only: raw.pointer("/annotations/readOnlyHint").and_then(Value::as_bool).unwrap_or(false),
             fingerprint: fingerprint::fingerprint(&raw),
+            declares_output: raw.get("outputSchema").is_some_and(Value::is_object),
             changed: false,
-            searched: search::Searched::new(name.as_str(), &summary, &parameters, &description),
             required: arguments.fields.iter().filter(|field| field.required).count(),
             closed: arguments.rest.is_none(),
             accepted: accepted(&input, &arguments, keywords, schema),
@@ -162,12 +165,21 @@ impl Tool {
         self.signed(brief, asks)
     }
 
+    /// As a search shows it by name.
+    pub(crate) fn named(&self, server: &str, asks: bool) -> Value {
+        let mut named = json!({"server": server, "tool": self.name.as_str(), "summary": self.summary});
+        if self.identifier != self.name.as_str() {
+            named["identifier"] = self.identifier.as_str().into();
+        }
+        if asks {
+            named["ask"] = true.into();
+        }
+        named
+    }
+
     /// As a search shows it.
     pub(crate) fn found(&self, server: &str, asks: bool) -> Value {
-        let found = json!({
-            "server": server, "tool": self.name.as_str(), "identifier": self.identifier, "summary": self.summary,
-        });
-        self.signed(found, asks)
+        self.signed(self.named(server, asks), asks)
     }
 
     /// With its signatures, and whether a person is asked.

@@ -191,6 +191,7 @@ impl Settings {
                 cache: locate::cache_directory(),
                 state: locate::state_directory(),
                 tools_lifetime: Duration::from_secs(u64::from(document.catalogue.lifetime_hours) * 3_600),
+                learns_shapes: document.catalogue.learn,
             },
             sessions: sessions(&document.sessions),
             refused,

@@ -118,7 +118,7 @@ pub(crate) async fn run(
     let (stdout, stderr) = (std::mem::take(&mut run.stdout), std::mem::take(&mut run.stderr));
     let calls = std::mem::take(&mut run.calls);
     // A worker that is not held is killed here, as it is dropped: after its answer, whatever it still does.
-    let held = run.rest(&ending);
+    let held = run.rest();
     Ended { ending, stdout, stderr, calls, waiting, wall, cpu, peak_memory_bytes, held }
 }
 
@@ -220,7 +220,7 @@ impl Run<'_> {
                         Some(_) if is_cancelled => return Ending::Cancelled,
                         // No outcome of the worker's: it was stopped by what it asked for or printed.
                         Some(Ending::Limit(limit, None)) => {
-                            return Ending::Limit(limit, self.last_place().await);
+                            return Ending::Limit(limit, self.whereabouts().await);
                         }
                         Some(ending) => return ending,
                         None => {}
@@ -270,7 +270,7 @@ impl Run<'_> {
     }
 
     /// Where the code is that has reached a limit: it is interrupted as at its deadline, and what else it says is not heard.
-    async fn last_place(&mut self) -> Option<CodeError> {
+    async fn whereabouts(&mut self) -> Option<CodeError> {
         let worker = self.place.worker_mut();
         worker.process.signal(Signal::SIGINT);
         let mut buffer = vec![0; READ_BYTES];

@@ -2,7 +2,7 @@
 
 mod ask;
 mod content;
-mod shown;
+mod search;
 mod stdin;
 mod tools;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_policies::ClientName;
-use lockhouse_protocol::{Detail, ResultHandle};
+use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
     JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
@@ -25,7 +25,6 @@ use ask::{Display, Run, Step, Suspended};
 
 use crate::ai_client::Owner;
 use crate::execution::{self, Answer, Language, Showing, Shown, Status};
-use crate::gate::Scope;
 use crate::results;
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
@@ -34,7 +33,6 @@ use crate::supervisor::{CodeRequest, Supervisor};
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The tool list never changes while we run.
 const TOOLS_TTL_MS: u64 = 3_600_000;
-const SEARCH_LIMIT: usize = 10;
 
 /// Serves one AI client over standard input and output, until it closes or `closing`.
 pub(crate) async fn serve_stdio(
@@ -200,28 +198,10 @@ impl Front {
     }
 
     async fn search_tools(&self, arguments: &JsonObject, client: Option<&ClientName>) -> CallToolResult {
-        let query = match arguments.get("query") {
-            None => "",
-            Some(Value::String(query)) => query,
-            Some(_) => return invalid("query must be a string"),
-        };
-        let detail = match arguments.get("detail") {
-            None | Some(Value::Null) => Some(Detail::default()),
-            Some(detail) => detail.as_str().and_then(Detail::named),
-        };
-        let Some(detail) = detail else {
-            return invalid(r#"detail must be "names", "signatures" or "full""#);
-        };
-        let gate = self.supervisor.gate();
-        let scope = Scope::all(gate.servers());
-        let tools = gate.search(&scope, client, query, SEARCH_LIMIT, detail).await;
-        let limit = self.supervisor.settings().shown_bytes;
-        let mut result = shown::first_of("tools", tools, limit);
-        let unavailable = gate.unavailable(scope.servers());
-        if !unavailable.is_empty() {
-            result["unavailable"] = unavailable.into();
+        match search::Asked::of(arguments) {
+            Ok(asked) => CallToolResult::structured(search::search(&self.supervisor, &asked, client).await),
+            Err(message) => invalid(message),
         }
-        CallToolResult::structured(result)
     }
 
     fn get_result(&self, arguments: &JsonObject) -> CallToolResult {

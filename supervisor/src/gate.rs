@@ -16,6 +16,7 @@ mod listed;
 mod lookups;
 mod schema;
 mod scope;
+mod search;
 mod skills;
 
 use std::collections::HashMap;
@@ -37,6 +38,7 @@ pub(crate) use lookups::{in_a_word, standing};
 pub(crate) use arguments::nearest;
 pub(crate) use limits::Usage;
 pub(crate) use scope::Scope;
+pub(crate) use search::Search;
 
 use arguments::Given;
 use decision::Unpermitted;
@@ -46,7 +48,7 @@ use schema::Schemas;
 
 use crate::ai_client::Owner;
 use crate::audit::Audit;
-use crate::catalog::Catalogue;
+use crate::catalog::{Catalogue, Lesson};
 use crate::results::Results;
 use crate::skills::Skills;
 use crate::upstream::{Caller, Upstreams};
@@ -194,8 +196,9 @@ impl Gate {
             Request::LoadSkill { name } => self.load_skill(from, &name).await,
             Request::SearchSkills { query, limit } => self.search_skills(query, limit as usize).await,
             Request::Search { query, limit, detail } => {
-                let found = self.search(&from.scope, from.client(), &query, limit as usize, detail).await;
-                Ok(Value::Array(found).to_string().into_bytes())
+                let search = Search { query: &query, limit: limit as usize, detail };
+                let found = self.search(&from.scope, from.client(), search).await;
+                Ok(Value::Array(found.tools).to_string().into_bytes())
             }
             _ => self.list_servers(from),
         };
@@ -219,6 +222,7 @@ impl Gate {
 
     async fn call(&self, from: &Requester, call: CallId, asked: &Asked, given: Given) -> (Reply, CallRecord) {
         let started = Instant::now();
+        let lesson = self.lesson(asked, &given);
         let mut came = Came::default();
         let reply = match self.try_call(from, call, asked, given, &mut came).await {
             Err(failure) => Err(self.explained(from, call, asked, failure).await),
@@ -235,7 +239,17 @@ impl Gate {
         {
             tracing::error!("{error}");
         }
+        if let (Some(lesson), Ok(json)) = (lesson, &reply) {
+            lesson.learn(json);
+        }
         (reply, CallRecord::new(asked, outcome, came.changes, took, bytes))
+    }
+
+    /// Whether to learn from the result of this call what the tool answers.
+    fn lesson(&self, asked: &Asked, given: &Given) -> Option<Lesson> {
+        let Item::Tool(tool) = &asked.item else { return None };
+        let connection = self.upstreams.get(&asked.server)?;
+        connection.shapes.lesson(connection.known()?.tool(tool)?, &given.arguments)
     }
 
     /// A call whose execution ended before its answer came.

@@ -245,8 +245,12 @@ impl Supervisor {
         let audit = gate.audit();
         let scope = scope.within(&gate.servers());
         let from = Requester::new(caller, owner, scope, code, approvers, audit.clone());
-        let program =
-            Program { language: request.language, code: &request.code, servers: from.scope.servers() };
+        let program = Program {
+            language: request.language,
+            code: &request.code,
+            servers: from.scope.servers(),
+            session: request.session.as_ref().map(|key| key.name.as_str()),
+        };
         note(audit.execution(execution, from.caller.client.as_ref(), program));
         let stopped = cancelled.child_token();
         let running = execution::run(place, execution, request.code, from, &gate, &limits, &stopped);

@@ -1,10 +1,12 @@
 //! What one server offers.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use lockhouse_protocol::ToolName;
 use serde::Deserialize;
 
+use super::search::Index;
 use super::{DEFINITIONS_BYTES_MAX, TOOLS_MAX, Tool, names};
 
 /// Tools left out that are named in the log, and how much of each name.
@@ -18,6 +20,8 @@ pub(crate) struct Catalogue {
     by_name: HashMap<ToolName, usize>,
     /// What a client that loads all definitions would get of them.
     pub(crate) definitions_bytes: usize,
+    /// Made when it is first searched.
+    index: OnceLock<Index>,
 }
 
 /// What of a listing is not in the catalogue.
@@ -35,6 +39,11 @@ impl Catalogue {
         self.by_name.get(name).map(|index| &self.tools[*index])
     }
 
+    /// What a search goes through. The first time takes milliseconds for hundreds of tools.
+    pub(crate) fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(self.tools.iter()))
+    }
+
     /// Of the definitions, each a piece of JSON.
     pub(crate) fn of<'a>(definitions: impl Iterator<Item = &'a str>) -> (Self, LeftOut) {
         let (mut catalogue, mut left_out) = (Self::default(), LeftOut::default());
@@ -44,6 +53,7 @@ impl Catalogue {
 
     /// Adds tools while there is room.
     pub(crate) fn add<'a>(&mut self, definitions: impl Iterator<Item = &'a str>, left_out: &mut LeftOut) {
+        self.index = OnceLock::new();
         for definition in definitions {
             self.definitions_bytes += definition.len();
             if self.tools.len() == TOOLS_MAX || self.definitions_bytes > DEFINITIONS_BYTES_MAX {
@@ -86,6 +96,7 @@ impl Catalogue {
 
     /// Keeps the tools that `admitted` names.
     pub(crate) fn retain(&mut self, admitted: impl Fn(&str) -> bool) {
+        self.index = OnceLock::new();
         self.tools.retain(|tool| admitted(tool.name.as_str()));
         self.by_name =
             self.tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();

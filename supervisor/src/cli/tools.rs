@@ -11,7 +11,7 @@ use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start, table};
 use crate::catalog::Tool;
 use crate::config::{self, Files};
-use crate::gate::{Scope, in_a_word};
+use crate::gate::{Scope, Search, in_a_word};
 use crate::supervisor::Supervisor;
 
 /// What to show.
@@ -60,9 +60,8 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
     let status = match command {
         Command::List { json } => list(&supervisor, json),
         Command::Search { query, json } => {
-            let found = gate
-                .search(&Scope::all(servers.clone()), None, &query.join(" "), 50, Detail::Signatures)
-                .await;
+            let search = Search { query: &query.join(" "), limit: 50, detail: Detail::Signatures };
+            let found = gate.search(&Scope::all(servers.clone()), None, search).await.tools;
             if found.is_empty() && !servers.is_empty() {
                 eprintln!("lockhouse: no permitted tool matches; `lockhouse tools list` shows all tools");
             }

@@ -171,11 +171,13 @@ pub(super) struct Approvals {
 pub(super) struct Catalogue {
     /// How long they stand for a server that is not connected.
     pub(super) lifetime_hours: u32,
+    /// Whether names of fields and types of results are kept, for tools that do not say what they answer.
+    pub(super) learn: bool,
 }
 
 impl Default for Catalogue {
     fn default() -> Self {
-        Self { lifetime_hours: 24 }
+        Self { lifetime_hours: 24, learn: true }
     }
 }
 

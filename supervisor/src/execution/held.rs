@@ -130,15 +130,8 @@ impl Run<'_> {
     }
 
     /// The worker of a session after a run, if it can have another one.
-    pub(super) fn rest(mut self, ending: &Ending) -> Option<Held> {
-        let goes_on = match ending {
-            Ending::Value(_) | Ending::Error(_) => true,
-            // Stopped, and it answered in time.
-            Ending::Timeout(place) | Ending::Limit(_, place) => place.is_some(),
-            Ending::Cancelled => self.finished,
-            Ending::Killed(_) | Ending::Broken(_) => false,
-        };
-        if !goes_on {
+    pub(super) fn rest(mut self) -> Option<Held> {
+        if !self.finished {
             return None;
         }
         self.worker().process.signal(Signal::SIGSTOP);

@@ -1,21 +1,16 @@
 //! What may be known of servers and tools: only what the policy permits, but for people at the command line.
 
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use lockhouse_policies::{Call, ClientName, Decision, Effect, Item, Place, Policy};
-use lockhouse_protocol::{CallId, Detail, Failure, FailureCode, Reply, ServerName, ToolName};
+use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, ServerName, ToolName};
 use serde_json::{Value, json};
 
 use super::decision::{denied, withholds};
 use super::{Asked, Briefs, Gate, Requester, Scope, about, arguments, cut, failure};
-use crate::catalog::{self, Catalogue, Tool};
+use crate::catalog::{Catalogue, Tool};
 use crate::upstream::{Connection, State};
 
-/// How long a search waits for servers that are starting.
-const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
-/// Tools that one search gives at most.
-const FOUND_MAX: usize = 50;
 /// Answers to `ListTools` that are kept.
 const BRIEFS_MAX: usize = 256;
 
@@ -161,40 +156,6 @@ impl Gate {
         }
     }
 
-    /// Permitted tools that match, best first, of servers that are connected or become so in time.
-    pub(crate) async fn search(
-        &self,
-        scope: &Scope,
-        client: Option<&ClientName>,
-        query: &str,
-        limit: usize,
-        detail: Detail,
-    ) -> Vec<Value> {
-        let connections = scope.servers().iter().filter_map(|name| Some((name, self.upstreams.get(name)?)));
-        let catalogues = futures_util::future::join_all(connections.map(async |(name, connection)| {
-            let catalogue = tokio::time::timeout(SEARCH_PATIENCE, connection.catalogue());
-            Some((name, catalogue.await.ok()?.ok()?))
-        }));
-        let catalogues: Vec<_> = catalogues.await.into_iter().flatten().collect();
-        let tools: Vec<(&ServerName, &Tool)> = catalogues
-            .iter()
-            .flat_map(|(name, catalogue)| {
-                self.permitted(name, catalogue, client, scope).map(move |tool| (*name, tool))
-            })
-            .collect();
-        let named: Vec<(&str, &Tool)> = tools.iter().map(|(name, tool)| (name.as_str(), *tool)).collect();
-        let ranked = catalog::rank(query, &named).await.into_iter().take(limit.clamp(1, FOUND_MAX));
-        let policy = self.policy.now();
-        let show = |(server, tool): (&ServerName, &Tool)| {
-            let asks = policy.asks(server, &tool.name, client);
-            match detail {
-                Detail::Full => tool.full(server.as_str(), asks),
-                Detail::Names | Detail::Signatures => tool.found(server.as_str(), asks),
-            }
-        };
-        ranked.map(|index| show(tools[index])).collect()
-    }
-
     fn permitted<'a>(
         &'a self,
         server: &'a ServerName,
@@ -202,13 +163,22 @@ impl Gate {
         client: Option<&'a ClientName>,
         scope: &'a Scope,
     ) -> impl Iterator<Item = &'a Tool> {
+        catalogue.tools.iter().filter(self.usable(server, client, scope))
+    }
+
+    /// Whether a tool of the server may be known of.
+    pub(super) fn usable<'a>(
+        &'a self,
+        server: &'a ServerName,
+        client: Option<&'a ClientName>,
+        scope: &'a Scope,
+    ) -> impl Fn(&&Tool) -> bool + 'a {
         let policy = self.policy.now();
-        let usable = move |tool: &&Tool| {
+        move |tool| {
             scope.has(server, &Item::from(&tool.name))
                 && policy.permits(server, &tool.name, client)
                 && !withholds(&policy, server, tool, client)
-        };
-        catalogue.tools.iter().filter(usable)
+        }
     }
 
     pub(super) fn unknown_tool(

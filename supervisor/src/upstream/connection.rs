@@ -20,7 +20,7 @@ use super::secrets::Secrets;
 use super::slots::{Busy, Slot};
 use super::start::Starter;
 use super::status::Status;
-use crate::catalog::Catalogue;
+use crate::catalog::{Catalogue, Shapes};
 
 /// What a start that takes too long gets besides its limit to be ended and told.
 const START_MARGIN: Duration = Duration::from_secs(1);
@@ -57,6 +57,8 @@ pub(crate) struct Connection {
     known: watch::Receiver<Option<Arc<Catalogue>>>,
     pub(super) signals: Arc<Signals>,
     closing: CancellationToken,
+    /// What results of the server look like.
+    pub(crate) shapes: Arc<Shapes>,
 }
 
 impl Connection {
@@ -73,6 +75,7 @@ impl Connection {
         let signals = Arc::new(Signals::new(definition.limits));
         let (secrets, closing) = (Secrets::of(&definition.secrets()), CancellationToken::new());
         let (limits, decode) = (definition.limits, definition.decode);
+        let shapes = Arc::new(Shapes::at(places.shapes(&name, &definition), places.learns_shapes));
         let holder = Holder {
             name: name.clone(),
             starter: Starter {
@@ -95,7 +98,7 @@ impl Connection {
             closing: closing.clone(),
         };
         tokio::spawn(holder.hold());
-        Self { name, limits, decode, secrets, state, known, signals, closing }
+        Self { name, limits, decode, secrets, state, known, signals, closing, shapes }
     }
 
     pub(crate) fn state(&self) -> State {

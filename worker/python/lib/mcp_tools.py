@@ -28,9 +28,10 @@ def list_servers():
     return [Server(row) for row in ask(_lockhouse.list_servers)]
 
 
-def search_tools(query, limit=10, detail="signatures"):
-    """Permitted tools that match, best first, each with its signature."""
-    return ask(_lockhouse.search, str(query), min(max(int(limit), 1), 1_000), detail)
+def search_tools(query, limit=10, detail="signatures", server=None):
+    """Permitted tools that match, best first: "names", "signatures" or "full". `server` restricts it to one."""
+    words = str(query) if server is None else f"server:{server_named(str(server)) or server} {query}"
+    return ask(_lockhouse.search, words, min(max(int(limit), 1), 1_000), detail)
 
 
 def describe(server, tool=None):

@@ -5,7 +5,7 @@
 //! made where its declaration stands, so that a program that fails before it leaves none; functions, and what `var`
 //! declares, are there from the beginning.
 
-use oxc::allocator::{ArenaVec, TakeIn};
+use oxc::allocator::{ArenaBox, ArenaVec, GetAllocator, TakeIn};
 use oxc::ast::ast::{
     Argument, ArrowFunctionExpression, AssignmentOperator, AssignmentTarget, AssignmentTargetMaybeDefault,
     AssignmentTargetProperty, AssignmentTargetRest, BindingPattern, BindingRestElement, CallExpression,
@@ -85,7 +85,7 @@ impl<'a> Names<'_, 'a> {
         let Some(id) = function.id.take() else { return Vec::new() };
         function.r#type = FunctionType::FunctionExpression;
         let span = function.span;
-        let value = oxc::allocator::ArenaBox::new_in(function.take_in(self.builder), self.builder);
+        let value = ArenaBox::new_in(function.take_in(self.builder), self.builder);
         self.named(span, id.name.as_str(), Expression::FunctionExpression(value))
     }
 
@@ -93,7 +93,7 @@ impl<'a> Names<'_, 'a> {
         let Some(name) = class.id.as_ref().map(|id| id.name.to_string()) else { return Vec::new() };
         class.r#type = ClassType::ClassExpression;
         let span = class.span;
-        let value = oxc::allocator::ArenaBox::new_in(class.take_in(self.builder), self.builder);
+        let value = ArenaBox::new_in(class.take_in(self.builder), self.builder);
         self.named(span, &name, Expression::ClassExpression(value))
     }
 
@@ -219,7 +219,7 @@ impl<'a> Names<'_, 'a> {
         &self,
         rest: BindingRestElement<'a>,
         names: &mut Vec<String>,
-    ) -> oxc::allocator::ArenaBox<'a, AssignmentTargetRest<'a>> {
+    ) -> ArenaBox<'a, AssignmentTargetRest<'a>> {
         AssignmentTargetRest::boxed(rest.span, self.target(rest.argument, names), self.builder)
     }
 

@@ -39,7 +39,9 @@
   const searchTools = (query, options) => {
     const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
     const asked = { ...(isObject(query) ? query : { query }), ...(isObject(options) ? options : { limit: options }) };
-    const words = [asked.search ?? asked.query ?? ""].flat().map(String).join(" ");
+    const text = [asked.search ?? asked.query ?? ""].flat().map(String).join(" ");
+    const only = asked.server === undefined ? "" : `server:${serverOf(String(asked.server))?.name ?? asked.server} `;
+    const words = only + text;
     const most = Math.min(Math.max(Math.trunc(Number(asked.limit)) || 10, 1), 1000);
     const detail = asked.detail ?? "signatures";
     return request("search", [words, String(most), String(detail)], undefined, "a search for tools");
