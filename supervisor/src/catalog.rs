@@ -9,6 +9,7 @@ mod names;
 mod search;
 mod shapes;
 mod signature;
+pub(crate) mod stubs;
 mod types;
 mod wrapping;
 
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 
 pub(crate) use catalogue::{Catalogue, LeftOut};
 pub(crate) use fingerprint::hex;
-pub(crate) use names::{folded, identifier};
+pub(crate) use names::{folded, python_name};
 pub(crate) use search::{Corpus, Hit, rank};
 pub(crate) use shapes::{Lesson, Shapes};
 
@@ -32,6 +33,8 @@ const SUMMARY_CHARS_MAX: usize = 160;
 
 /// What is told of a tool that may be called when a person agrees.
 const ASKS: &str = "a person is asked before each call";
+/// And of a type that the server does not promise.
+const OBSERVED: &str = "results as observed";
 
 /// One tool of an upstream server.
 #[derive(Clone, Debug)]
@@ -67,6 +70,9 @@ pub(crate) struct Tool {
     pub(crate) changed: bool,
 }
 
+/// Characters of a type in a description.
+const TYPE_CHARS_MAX: usize = 240;
+
 /// What one parameter can be given as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Accepted {
@@ -82,6 +88,15 @@ pub(crate) struct Accepted {
 pub(crate) struct Claims {
     pub(crate) read_only: Option<bool>,
     pub(crate) destructive: Option<bool>,
+}
+
+/// What is told of a tool besides what its definition says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// Whether a person is asked before each call.
+    pub(crate) asks: bool,
+    /// What its results were seen to look like, as a JSON Schema.
+    pub(crate) observed: Option<Value>,
 }
 
 impl Tool {
@@ -114,7 +129,7 @@ impl Tool {
         let parameters: Vec<String> = arguments.fields.iter().map(|field| field.name.clone()).collect();
         let names: Vec<&str> = parameters.iter().map(String::as_str).collect();
         let keywords = names::parameter_identifiers(&names);
-        let identifier = identifier(name.as_str());
+        let identifier = names::identifier(name.as_str());
         let summary = summary(&description);
         let signature = signature::Signature {
             identifier: &identifier,
@@ -156,13 +171,13 @@ impl Tool {
         &self.definition
     }
 
-    /// As the in-code modules need it. `asks`: whether a person is asked before each call.
-    pub(crate) fn brief(&self, asks: bool) -> Value {
+    /// As the in-code modules need it.
+    pub(crate) fn brief(&self, told: &Told) -> Value {
         let brief = json!({
             "name": self.name.as_str(), "identifier": self.identifier, "parameters": self.parameters,
             "required": self.required, "summary": self.summary,
         });
-        self.signed(brief, asks)
+        self.signed(brief, told)
     }
 
     /// As a search shows it by name.
@@ -178,30 +193,76 @@ impl Tool {
     }
 
     /// As a search shows it.
-    pub(crate) fn found(&self, server: &str, asks: bool) -> Value {
-        self.signed(self.named(server, asks), asks)
+    pub(crate) fn found(&self, server: &str, told: &Told) -> Value {
+        self.signed(self.named(server, told.asks), told)
     }
 
     /// With its signatures, and whether a person is asked.
-    fn signed(&self, mut shown: Value, asks: bool) -> Value {
-        if asks {
-            shown["ask"] = true.into();
-            shown["python"] = format!("{}  # {ASKS}", self.python).into();
-            shown["typescript"] = format!("{}  // {ASKS}", self.typescript).into();
-        } else {
-            shown["python"] = self.python.as_str().into();
-            shown["typescript"] = self.typescript.as_str().into();
+    fn signed(&self, mut shown: Value, told: &Told) -> Value {
+        let (mut python, mut typescript) = (self.python.clone(), self.typescript.clone());
+        let mut notes: Vec<&str> = Vec::new();
+        if let Some(observed) = &told.observed {
+            let [in_python, in_typescript] = signature::of_results(observed);
+            python.push_str(&format!(" -> {in_python}"));
+            typescript.push_str(&format!(": Promise<{in_typescript}>"));
+            notes.push(OBSERVED);
         }
+        if told.asks {
+            shown["ask"] = true.into();
+            notes.push(ASKS);
+        }
+        if !notes.is_empty() {
+            let notes = notes.join("; ");
+            python.push_str(&format!("  # {notes}"));
+            typescript.push_str(&format!("  // {notes}"));
+        }
+        shown["python"] = python.into();
+        shown["typescript"] = typescript.into();
         shown
     }
 
+    /// Everything, and each parameter with its name in Python and its type in both languages.
+    pub(crate) fn described(&self, server: &str, told: &Told) -> Value {
+        let mut full = self.full(server, told);
+        let input = types::read(full.get("inputSchema").unwrap_or(&Value::Null));
+        let text = |kind: &types::Type, language| {
+            types::Inline { language, shape: &input }.text(kind, TYPE_CHARS_MAX)
+        };
+        let arguments = input.arguments();
+        let parameter = |(field, accepted): (&types::Field, &Accepted)| {
+            let mut row = json!({
+                "name": field.name,
+                "keyword": accepted.keyword.as_deref().unwrap_or(&field.name),
+                "required": field.required,
+                "python": text(&field.kind, types::Language::Python),
+                "typescript": text(&field.kind, types::Language::TypeScript),
+            });
+            if !field.description.is_empty() {
+                row["description"] = field.description.as_str().into();
+            }
+            if let Some(default) = &field.default {
+                row["default"] = default.clone();
+            }
+            row
+        };
+        let parameters = arguments.fields.iter().zip(&self.accepted).map(parameter).collect();
+        full["parameters"] = Value::Array(parameters);
+        full
+    }
+
+    /// The type of results that look like this, for people.
+    pub(crate) fn returns(observed: &Value) -> String {
+        let [python, _] = signature::of_results(observed);
+        python
+    }
+
     /// Everything.
-    pub(crate) fn full(&self, server: &str, asks: bool) -> Value {
+    pub(crate) fn full(&self, server: &str, told: &Told) -> Value {
         let full = json!({
             "server": server, "name": self.name.as_str(), "identifier": self.identifier,
             "description": self.description, "read_only": self.read_only,
         });
-        let mut full = self.signed(full, asks);
+        let mut full = self.signed(full, told);
         let mut definition: Value = serde_json::from_str(&self.definition).unwrap_or_default();
         for part in ["inputSchema", "outputSchema"] {
             if let Some(schema) = definition.get_mut(part) {
@@ -210,6 +271,9 @@ impl Tool {
         }
         if let Some(inner) = full.get("outputSchema").and_then(wrapping::inner) {
             full["outputSchema"] = inner;
+        }
+        if let Some(observed) = &told.observed {
+            full["observedOutput"] = observed.clone();
         }
         full
     }

@@ -183,6 +183,7 @@ impl Gate {
         request: Request,
     ) -> (Reply, Option<CallRecord>) {
         if let Some(asked) = asked {
+            let asked = self.meant(from, asked);
             let (reply, record) = self.call(from, call, &asked, Given::of(request)).await;
             return (self.bounded(reply), Some(record));
         }
@@ -203,6 +204,18 @@ impl Gate {
             _ => self.list_servers(from),
         };
         (self.bounded(reply), None)
+    }
+
+    /// The same of the tool that is meant, where its name was written in another form. What is not permitted is found by its
+    /// own name alone.
+    fn meant(&self, from: &Requester, asked: Asked) -> Asked {
+        match &asked.item {
+            Item::Tool(tool) => match self.tool_meant(from, &asked.server, tool) {
+                Some(meant) => Asked { item: Item::Tool(meant), ..asked },
+                None => asked,
+            },
+            _ => asked,
+        }
     }
 
     fn bounded(&self, reply: Reply) -> Reply {

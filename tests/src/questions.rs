@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{Lockhouse, Session, structured, wait_until};
+use crate::{Lockhouse, Session, structured};
+
+/// Searches, of two seconds each while a server starts.
+const PATIENCE_SEARCHES: usize = 60;
 
 /// One line of the file.
 #[derive(Debug)]
@@ -121,12 +124,17 @@ impl Session {
         found["tools"].as_array().into_iter().flatten().map(name).collect()
     }
 
-    /// Waits until every server is there.
+    /// Waits until every server is there: dozens of interpreters take their time. A search itself waits for them, for a while.
+    ///
+    /// # Panics
+    /// If one of them does not come.
     pub async fn all_connected(&self) {
-        wait_until("all servers are connected", async || {
+        for _ in 0..PATIENCE_SEARCHES {
             let found = self.search_tools("nothing of that kind").await;
-            found.get("unavailable").is_none().then_some(())
-        })
-        .await;
+            if found.get("unavailable").is_none() {
+                return;
+            }
+        }
+        panic!("never happened: all servers are connected");
     }
 }

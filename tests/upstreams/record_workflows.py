@@ -35,10 +35,14 @@ def recorded(entry: dict, file: Path) -> dict:
     return {**entry, "command": sys.executable, "args": words}
 
 
+def compact(value) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def texts(result: dict) -> str:
     """What an AI client gives its model of a result."""
     parts = [part["text"] for part in result.get("content", []) if part.get("type") == "text"]
-    return "\n".join(parts) if parts else json.dumps(result.get("structuredContent"), ensure_ascii=False)
+    return "\n".join(parts) if parts else compact(result.get("structuredContent"))
 
 
 def as_told(tool: dict) -> dict:
@@ -70,7 +74,7 @@ class Tape:
             if message.get("method") == "tools/call":
                 asked, result = message["params"], replies[message["id"]].get("result", {})
                 called = {"name": asked["name"], "arguments": asked.get("arguments", {})}
-                calls.append({"call": json.dumps(called, ensure_ascii=False), "result": texts(result)})
+                calls.append({"call": compact(called), "result": texts(result)})
         return calls
 
 
@@ -91,13 +95,13 @@ async def record(client: Client, name: str, query: str, language: str, code: str
         "language": language,
         "servers": sorted(used),
         "direct": {
-            "definitions": [json.dumps(tapes[server].definitions(), ensure_ascii=False) for server in used],
+            "definitions": [compact(tapes[server].definitions()) for server in used],
             "calls": [call for made in used.values() for call in made],
         },
         "ours": {
-            "definitions": json.dumps([as_told(t.model_dump(by_alias=True)) for t in (await client.list_tools()).tools]),
-            "search": [json.dumps({"name": "search_tools", "arguments": search}), found.content[0].text],
-            "code": json.dumps({"name": "run_code", "arguments": asked}, ensure_ascii=False),
+            "definitions": compact([as_told(t.model_dump(by_alias=True)) for t in (await client.list_tools()).tools]),
+            "search": [compact({"name": "search_tools", "arguments": search}), found.content[0].text],
+            "code": compact({"name": "run_code", "arguments": asked}),
             "answer": result.content[0].text,
         },
     }
@@ -134,7 +138,7 @@ async def record_all(lockhouse: Path, place: Path, said) -> list:
         for language, ending in LANGUAGES.items()
     ]
     rows = await session(lockhouse, demo, shop, DEMO / "policy.toml", tasks, said)
-    if not (INSTALLED / "stamp").exists():
+    if not (INSTALLED / "venv").exists():
         print("the servers of tests/upstreams are not installed: their tasks are left out", file=sys.stderr)
         return rows
     for language in LANGUAGES:

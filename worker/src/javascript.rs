@@ -23,6 +23,7 @@ mod realm;
 mod requests;
 mod run_loop;
 mod session_names;
+mod skill_source;
 mod timers;
 mod typescript;
 mod values;

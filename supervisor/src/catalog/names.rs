@@ -11,7 +11,7 @@ const JAVASCRIPT: &str = "arguments await break case catch class const continue 
     package private protected public return static super switch this throw true try typeof var void while with \
     yield";
 
-/// A name that both languages accept for a function or a module.
+/// A name that both languages accept for a function.
 pub(crate) fn identifier(name: &str) -> String {
     let identifier = plain(name);
     if is_word(&identifier, PYTHON) || is_word(&identifier, JAVASCRIPT) {
@@ -29,10 +29,13 @@ pub(crate) fn identifiers(names: &[&str]) -> Vec<String> {
 
 /// The names of one tool's parameters as Python's keywords for them.
 pub(crate) fn parameter_identifiers(names: &[&str]) -> Vec<String> {
-    distinct(names, |name| {
-        let identifier = plain(name);
-        if is_word(&identifier, PYTHON) { identifier + "_" } else { identifier }
-    })
+    distinct(names, python_name)
+}
+
+/// A name that Python accepts for a parameter or a module: TypeScript has both as strings.
+pub(crate) fn python_name(name: &str) -> String {
+    let identifier = plain(name);
+    if is_word(&identifier, PYTHON) { identifier + "_" } else { identifier }
 }
 
 /// Letters, digits and `_`, of which the first is no digit, and no two `_` come first: those names belong to Python.

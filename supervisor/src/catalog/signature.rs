@@ -60,6 +60,13 @@ impl Signature<'_> {
     }
 }
 
+/// The type of results that have this schema, in Python and TypeScript.
+pub(super) fn of_results(schema: &serde_json::Value) -> [String; 2] {
+    let shape = super::types::read(schema);
+    [Language::Python, Language::TypeScript]
+        .map(|language| Inline { language, shape: &shape }.text(&shape.kind, RETURNS_CHARS_MAX))
+}
+
 /// The parameters that there is room for: the required ones before all others.
 fn folded(parameters: impl Iterator<Item = (bool, String)>) -> String {
     let (mut text, mut count) = (String::new(), 0);

@@ -15,6 +15,8 @@ use serde_json::Value;
 
 pub(crate) use inline::Inline;
 pub(crate) use schema::read;
+#[cfg(test)]
+pub(crate) use tests::schemas;
 pub(crate) use text::{comment_lines, quoted};
 
 /// The languages that programs are written in.

@@ -1,5 +1,7 @@
 //! `lockhouse tools`
 
+mod shapes;
+
 use std::process::ExitCode;
 
 use lockhouse_policies::Effect;
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 use super::terminal::for_stdout;
 use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start, table};
-use crate::catalog::Tool;
+use crate::catalog::{Told, Tool};
 use crate::config::{self, Files};
 use crate::gate::{Scope, Search, in_a_word};
 use crate::supervisor::Supervisor;
@@ -35,6 +37,17 @@ pub(super) enum Command {
     Show {
         /// SERVER.TOOL
         name: String,
+    },
+    /// What results look like of tools that do not say it: names of fields and types that were seen, never values
+    Shapes {
+        /// SERVER or SERVER.TOOL; all if it is left out
+        name: Option<String>,
+        /// As JSON: a JSON Schema for each
+        #[arg(long)]
+        json: bool,
+        /// Forget them
+        #[arg(long)]
+        forget: bool,
     },
 }
 
@@ -69,6 +82,7 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Show { name } => show(&supervisor, &name),
+        Command::Shapes { name, json, forget } => shapes::shapes(&supervisor, name.as_deref(), json, forget),
     };
     let unavailable = unavailable(gate.upstreams());
     for reason in &unavailable {
@@ -102,7 +116,11 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
         gate.every_tool().into_iter().find(|(other, found, _)| **other == server && found.name == tool);
     match found {
         Some((_, found, standing)) => {
-            let mut full = found.full(server.as_str(), standing == Some(Effect::Ask));
+            // What a tool answers that nobody may call is nobody's business.
+            let connection = gate.upstreams().get(&server).filter(|_| standing != Some(Effect::Deny));
+            let observed = connection.and_then(|connection| connection.shapes.observed(&found));
+            let mut full =
+                found.full(server.as_str(), &Told { asks: standing == Some(Effect::Ask), observed });
             full["policy"] = in_a_word(standing).into();
             // For a pin.
             full["definition"] = format!("sha256:{}", found.fingerprint).into();

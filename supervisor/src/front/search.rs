@@ -98,6 +98,7 @@ fn fitting(mut tool: Value, most: usize) -> Value {
     if let Some(members) = tool.as_object_mut() {
         members.shift_remove("inputSchema");
         members.shift_remove("outputSchema");
+        members.shift_remove("observedOutput");
         if let Some(Value::String(description)) = members.get_mut("description") {
             *description = description.chars().take(FOLDED_CHARS).collect();
         }

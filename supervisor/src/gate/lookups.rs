@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::decision::{denied, withholds};
 use super::{Asked, Briefs, Gate, Requester, Scope, about, arguments, cut, failure};
-use crate::catalog::{Catalogue, Tool};
+use crate::catalog::{Catalogue, Told, Tool};
 use crate::upstream::{Connection, State};
 
 /// Answers to `ListTools` that are kept.
@@ -35,6 +35,15 @@ impl Gate {
             tools.extend(catalogue.tools.iter().map(row));
         }
         tools
+    }
+
+    /// The tools that may be called of a server, each with whether a person is asked, if any are known. For people, never
+    /// for code.
+    pub(crate) fn permitted_tools(&self, server: &ServerName) -> Option<Vec<(Tool, bool)>> {
+        let catalogue = self.upstreams.get(server)?.known()?;
+        let (policy, scope) = (self.policy.now(), Scope::all(self.servers()));
+        let row = |tool: &Tool| (tool.clone(), policy.asks(server, &tool.name, None));
+        Some(self.permitted(server, &catalogue, None, &scope).map(row).collect())
     }
 
     /// Servers that cannot be used now, each with its reason.
@@ -95,7 +104,10 @@ impl Gate {
         if let Some(briefs) = known.get(&of).filter(same).filter(|_| of_all) {
             return Ok(briefs.json.to_vec());
         }
-        let brief = |tool: &Tool| tool.brief(policy.asks(server, &tool.name, from.client()));
+        let brief = |tool: &Tool| {
+            let asks = policy.asks(server, &tool.name, from.client());
+            tool.brief(&Told { asks, observed: connection.shapes.observed(tool) })
+        };
         let permitted = self.permitted(server, &catalogue, from.client(), &from.scope);
         let json: Arc<[u8]> = permitted.map(brief).collect::<Value>().to_string().into_bytes().into();
         if !of_all {
@@ -109,6 +121,21 @@ impl Gate {
         Ok(json.to_vec())
     }
 
+    /// The permitted tool that another form of its name stands for, if its server's tools are known.
+    pub(super) fn tool_meant(
+        &self,
+        from: &Requester,
+        server: &ServerName,
+        tool: &ToolName,
+    ) -> Option<ToolName> {
+        let catalogue = self.upstreams.get(server)?.known()?;
+        let meant = catalogue.meant(tool.as_str()).filter(|meant| meant.name != *tool)?;
+        let is_permitted = |one: &Tool| one.name == meant.name;
+        self.permitted(server, &catalogue, from.client(), &from.scope)
+            .any(is_permitted)
+            .then(|| meant.name.clone())
+    }
+
     pub(super) async fn describe(
         &self,
         from: &Requester,
@@ -116,6 +143,8 @@ impl Gate {
         server: &ServerName,
         tool: &ToolName,
     ) -> Reply {
+        let meant = self.tool_meant(from, server, tool);
+        let tool = meant.as_ref().unwrap_or(tool);
         let item = Item::from(tool);
         let named = |failure| about(failure, server, &item);
         let connection = self.connection(from, server).map_err(named)?;
@@ -139,7 +168,8 @@ impl Gate {
         let definition =
             catalogue.tool(tool).ok_or_else(|| named(self.unknown_tool(from, server, tool, &catalogue)))?;
         let asks = policy.asks(server, tool, from.client());
-        Ok(definition.full(server.as_str(), asks).to_string().into_bytes())
+        let told = Told { asks, observed: connection.shapes.observed(definition) };
+        Ok(definition.described(server.as_str(), &told).to_string().into_bytes())
     }
 
     /// A look at a denied tool is a denial too: who wants to know what is tried sees it. Once for each tool and execution.

@@ -9,7 +9,7 @@ use lockhouse_protocol::{Detail, ServerName};
 use serde_json::Value;
 
 use super::{Gate, Scope};
-use crate::catalog::{Catalogue, Corpus, Hit, rank};
+use crate::catalog::{Catalogue, Corpus, Hit, Told, rank};
 
 /// How long a search waits for servers that are starting.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -91,10 +91,12 @@ impl Gate {
             let Permitted { server, catalogue, .. } = &permitted[hit.corpus];
             let tool = &catalogue.tools[usize::from(hit.tool)];
             let asks = policy.asks(server, &tool.name, client);
+            let observed =
+                || self.upstreams.get(server).and_then(|connection| connection.shapes.observed(tool));
             match search.detail {
                 Detail::Names => tool.named(server.as_str(), asks),
-                Detail::Signatures => tool.found(server.as_str(), asks),
-                Detail::Full => tool.full(server.as_str(), asks),
+                Detail::Signatures => tool.found(server.as_str(), &Told { asks, observed: observed() }),
+                Detail::Full => tool.full(server.as_str(), &Told { asks, observed: observed() }),
             }
         };
         let mut counted = BTreeMap::new();

@@ -3,3 +3,4 @@
 
 mod detail;
 mod quality;
+mod shapes;

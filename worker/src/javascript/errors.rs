@@ -4,10 +4,12 @@ use lockhouse_protocol::CodeError;
 use rquickjs::{Ctx, Function, Object, Value};
 
 use super::positions::{Place, Positions};
-use super::typescript::{GENERATED, SyntaxError};
+use super::typescript::{GENERATED, GENERATED_SKILL, SyntaxError};
 
 /// What people see as the file's name.
 const SHOWN: &str = "code.ts";
+/// The same of a skill, whose name follows.
+const SHOWN_SKILL: &str = "skills/";
 
 /// The file's name of an earlier program of the session, around the number of its run.
 const EARLIER: &str = "code-";
@@ -225,14 +227,14 @@ pub(super) fn line(stack: &str, positions: Option<&Positions>) -> Option<u32> {
 
 /// The innermost place in the program that runs.
 fn own_place(stack: &str, positions: Option<&Positions>) -> Option<Place> {
-    frames(stack, positions).find(|frame| frame.earlier.is_none()).map(|frame| frame.place)
+    frames(stack, positions).find(|frame| frame.of == Of::Program).map(|frame| frame.place)
 }
 
 /// The frames of a stack that are the program's own, in its own positions.
 pub(super) fn user_frames(stack: &str, positions: Option<&Positions>) -> Vec<String> {
     frames(stack, positions)
-        .map(|Frame { name, earlier, place: Place { line, column } }| {
-            let file = earlier.map_or_else(|| SHOWN.to_owned(), |run| format!("{EARLIER}{run}{EXTENSION}"));
+        .map(|Frame { name, of, place: Place { line, column } }| {
+            let file = of.shown();
             match name {
                 "" | "<anonymous>" => format!("    at {file}:{line}:{column}"),
                 _ => {
@@ -244,10 +246,31 @@ pub(super) fn user_frames(stack: &str, positions: Option<&Positions>) -> Vec<Str
         .collect()
 }
 
-/// A frame of the program that runs, or of an earlier one of its session.
+/// Where a frame is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of<'s> {
+    /// In the program that runs.
+    Program,
+    /// In an earlier one of its session.
+    Earlier(u32),
+    /// In a skill that is imported.
+    Skill(&'s str),
+}
+
+impl Of<'_> {
+    fn shown(self) -> String {
+        match self {
+            Self::Program => SHOWN.to_owned(),
+            Self::Earlier(run) => format!("{EARLIER}{run}{EXTENSION}"),
+            Self::Skill(name) => format!("{SHOWN_SKILL}{name}{EXTENSION}"),
+        }
+    }
+}
+
+/// A frame of the code that people wrote.
 struct Frame<'s> {
     name: &'s str,
-    earlier: Option<u32>,
+    of: Of<'s>,
     place: Place,
 }
 
@@ -260,13 +283,26 @@ fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator
         let place = Place { line: line.parse().ok()?, column: column.parse().ok()? };
         let (name, file) = before.rsplit_once('(').unwrap_or(("", before));
         let name = name.trim_end();
+        if let Some(skill) = file.strip_prefix(GENERATED_SKILL) {
+            return Some(Frame {
+                name,
+                of: Of::Skill(skill),
+                place: positions?.skill(skill)?.submitted(place)?,
+            });
+        }
         if let Some(run) = file.strip_prefix(GENERATED) {
             let run = run.strip_prefix('-').and_then(|run| run.parse().ok());
             let (earlier, place) = positions?.submitted_in(run, place)?;
-            return Some(Frame { name, earlier, place });
+            return Some(Frame { name, of: earlier.map_or(Of::Program, Of::Earlier), place });
         }
-        let run = file.strip_prefix(EARLIER).and_then(|run| run.strip_suffix(EXTENSION)?.parse().ok());
-        (file == SHOWN || run.is_some()).then_some(Frame { name, earlier: run, place })
+        let stem = file.strip_suffix(EXTENSION)?;
+        let of = match (stem.strip_prefix(EARLIER), stem.strip_prefix(SHOWN_SKILL)) {
+            _ if file == SHOWN => Of::Program,
+            (Some(run), _) => Of::Earlier(run.parse().ok()?),
+            (_, Some(skill)) => Of::Skill(skill),
+            _ => return None,
+        };
+        Some(Frame { name, of, place })
     };
     stack.lines().filter_map(frame).take(FRAMES_MAX)
 }

@@ -1,5 +1,7 @@
 //! Positions in generated code, and where they come from in the submitted code.
 
+use std::collections::BTreeMap;
+
 /// Lines of generated code before the imports.
 const LINES_BEFORE_IMPORTS: u32 = 1;
 
@@ -39,9 +41,11 @@ pub(super) struct Positions {
     run: Option<u32>,
     /// Of programs before it in the session, the latest first.
     earlier: Vec<Positions>,
-    source: String,
+    pub(super) source: String,
     imports: Vec<Place>,
     mappings: Vec<Mapping>,
+    /// Of the skills that it has imported.
+    skills: BTreeMap<String, Positions>,
 }
 
 impl Positions {
@@ -49,7 +53,18 @@ impl Positions {
     /// generated code.
     pub(super) fn new(source: &str, imports: Vec<Place>, mappings: impl Iterator<Item = Mapping>) -> Self {
         let (source, mappings) = (source.to_owned(), mappings.collect());
-        Self { run: None, earlier: Vec::new(), source, imports, mappings }
+        Self { run: None, earlier: Vec::new(), source, imports, mappings, skills: BTreeMap::new() }
+    }
+
+    /// A skill is imported.
+    pub(super) fn add_skill(&mut self, name: String, positions: Self) {
+        self.skills.insert(name, positions);
+    }
+
+    /// Of a skill that was imported, by this program or one before it.
+    pub(super) fn skill(&self, name: &str) -> Option<&Self> {
+        let here = self.skills.get(name);
+        here.or_else(|| self.earlier.iter().find_map(|positions| positions.skills.get(name)))
     }
 
     /// Those of a session's program, after the ones before it.

@@ -21,6 +21,8 @@ use super::session_names::{self, DECLARE, SCOPE};
 
 /// The engine's name for the generated code; user code sees `code.ts`.
 pub(super) const GENERATED: &str = "lockhouse:code";
+/// The same for the code of a skill, whose name follows.
+pub(super) const GENERATED_SKILL: &str = "lockhouse:skills/";
 
 /// `with` is for sloppy code; the program itself is not.
 const STRICT: &str = "\"use strict\";";
@@ -47,6 +49,29 @@ pub(super) struct SyntaxError {
 /// # Errors
 /// The first thing that is wrong with it.
 pub(super) fn translate(source: &str, in_session: bool) -> Result<Translated, SyntaxError> {
+    translate_as(source, if in_session { Form::Session } else { Form::Program })
+}
+
+/// Translates a skill: a function of the two lookups, which gives an object of what it exports.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub(super) fn translate_skill(source: &str) -> Result<Translated, SyntaxError> {
+    translate_as(source, Form::Skill)
+}
+
+/// What the code is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Program,
+    /// One of a session's.
+    Session,
+    /// A module.
+    Skill,
+}
+
+fn translate_as(source: &str, form: Form) -> Result<Translated, SyntaxError> {
+    let in_session = form == Form::Session;
     if let Some(at) = nesting::too_deep_at(source) {
         return Err(SyntaxError {
             message: "the program is nested too deeply".to_owned(),
@@ -55,7 +80,8 @@ pub(super) fn translate(source: &str, in_session: bool) -> Result<Translated, Sy
     }
     let allocator = Allocator::default();
     let kind = SourceType::ts().with_module(true);
-    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+    let options =
+        ParseOptions { allow_return_outside_function: form != Form::Skill, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, source, kind).with_options(options).parse();
     refuse(source, &parsed.diagnostics)?;
     let mut program = parsed.program;
@@ -63,6 +89,15 @@ pub(super) fn translate(source: &str, in_session: bool) -> Result<Translated, Sy
     let builder = AstBuilder::new(&allocator);
     let place = |span: Span| Place::of(source, span.start as usize);
     let wrong = |message: &str, span| SyntaxError { message: message.to_owned(), place: Some(place(span)) };
+    let exports = modules::Exports::of(&program);
+    if form == Form::Skill
+        && let Some(span) = modules::awaits_at_the_top(&program)
+    {
+        return Err(wrong(
+            "a skill cannot await outside of a function: it does nothing before it is called",
+            span,
+        ));
+    }
     modules::drop_exports(&mut program, &builder)
         .map_err(|span| wrong("a program cannot re-export from a module: import it and use it here", span))?;
     marks::mark(&mut program, &builder)
@@ -71,12 +106,15 @@ pub(super) fn translate(source: &str, in_session: bool) -> Result<Translated, Sy
     if source.contains("import") {
         modules::replace_dynamic_imports(&mut program, &builder);
     }
-    return_last_expression(&mut program, &builder);
+    if form != Form::Skill {
+        return_last_expression(&mut program, &builder);
+    }
 
     let semantic =
         SemanticBuilder::new_compiler().with_enum_eval(true).with_check_syntax_error(true).build(&program);
     refuse(source, &semantic.diagnostics)?;
     let scoping = semantic.semantic.into_scoping();
+    let exported = exports.written(&scoping);
     let mut options = TransformOptions::default();
     if in_session {
         // What this program imports may be for the next one.
@@ -89,13 +127,20 @@ pub(super) fn translate(source: &str, in_session: bool) -> Result<Translated, Sy
     refuse(source, &transformed.diagnostics)?;
 
     // After the transformation, which has removed the imports that only types used.
-    let (mut head, tail) = match in_session {
-        false => (format!("(({MODULE}, {IMPORT}, {AWAITING}) => [async () => {{\n"), "])"),
-        true => (
+    let (mut head, tail) = match form {
+        Form::Program => (
+            format!("(({MODULE}, {IMPORT}, {AWAITING}) => [async () => {{\n"),
+            format!("\n}}, () => {AWAITING}])"),
+        ),
+        Form::Session => (
             format!(
                 "(({MODULE}, {IMPORT}, {SCOPE}, {DECLARE}, {AWAITING}) => {{ with ({SCOPE}) return [async () => {{ {STRICT}\n"
             ),
-            "] })",
+            format!("\n}}, () => {AWAITING}] }})"),
+        ),
+        Form::Skill => (
+            format!("(({MODULE}, {IMPORT}, {AWAITING}) => {{ {STRICT}\n"),
+            format!("\nreturn {exported};\n}})"),
         ),
     };
     let imports = modules::take_imports(&mut program, &mut head, in_session).into_iter().map(place).collect();
@@ -119,7 +164,7 @@ pub(super) fn translate(source: &str, in_session: bool) -> Result<Translated, Sy
             })
         }),
     );
-    let javascript = head + &generated.code + "\n}, () => " + AWAITING + tail;
+    let javascript = head + &generated.code + &tail;
     Ok(Translated { javascript, positions })
 }
 

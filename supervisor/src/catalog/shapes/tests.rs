@@ -217,3 +217,26 @@ proptest! {
         prop_assert!(told.to_string().len() < 100_000);
     }
 }
+
+/// `cargo test --release -p lockhouse --bin lockhouse -- --ignored --nocapture shapes::tests::cost`
+#[test]
+#[expect(clippy::print_stdout)] // A figure is what it is for.
+#[ignore = "a measurement"]
+fn cost_of_learning_from_fifty_kilobytes() {
+    let (shapes, tool) = (Arc::new(Shapes::at(None, true)), tool(""));
+    let row = json!({"id": 1, "title": "A title of some length", "state": "open", "labels": ["a", "b"], "user": {"login": "x"}});
+    let rows: Vec<Value> = (0..400).map(|_| row.clone()).collect();
+    let reply = json!({"structured": {"total": 400, "items": rows}}).to_string().into_bytes();
+    let each = |times: u32, mut work: Box<dyn FnMut() + '_>| {
+        let started = std::time::Instant::now();
+        (0..times).for_each(|_| work());
+        started.elapsed().as_secs_f64() * 1e6 / f64::from(times)
+    };
+    let asked = each(100_000, Box::new(|| drop(shapes.lesson(&tool, b"{}"))));
+    let copied = each(10_000, Box::new(|| drop(std::hint::black_box(reply.clone()))));
+    let learned = each(200, Box::new(|| drop(shape_of(&reply, b"{}"))));
+    println!(
+        "{} bytes: asked {asked:.2} us, copied {copied:.2} us, looked at elsewhere {learned:.0} us",
+        reply.len()
+    );
+}
