@@ -38,16 +38,19 @@ test-stubs: tools
 	tests/stubs/prepare.sh
 	tests/stubs/run.sh
 
-# The 800 multi-turn tasks of the Berkeley Function Calling Leaderboard without a model: a minute. The subset has 12.
+# The 800 multi-turn tasks of the Berkeley Function Calling Leaderboard without a model, then 200 of them with a run of a
+# session for each turn: two minutes. The subset has 12.
 test-bfcl: tools
 	$(CARGO) build --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
 	tests/bfcl/prepare.sh
 	tests/bfcl/run.sh
+	tests/bfcl/run.sh --sessions base
 
 test-bfcl-subset: tools
 	$(CARGO) build --locked --workspace
 	tests/bfcl/prepare.sh
 	tests/bfcl/run.sh --subset
+	tests/bfcl/run.sh --subset --sessions
 
 # What the official conformance suite of MCP requires of a client: some minutes, and npm brings the suite.
 test-conformance: tools

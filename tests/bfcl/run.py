@@ -74,6 +74,15 @@ def shortened(fault: str) -> str:
     return fault if len(fault) < 2000 else f"{fault[:2000]} …"
 
 
+def as_told(value):
+    """As the value of a program is written: an integer that JavaScript cannot have exactly is its digits."""
+    if isinstance(value, dict):
+        return {key: as_told(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [as_told(item) for item in value]
+    return str(value) if type(value) is int and abs(value) >= 2**53 else value
+
+
 class Lane:
     """One `lockhouse serve` with every environment behind it, and one task at a time."""
 
@@ -130,7 +139,7 @@ class Lane:
         faults = []
         for actions, expected, got in zip(turns, reference.answers, answer["value"], strict=True):
             for action, wanted, was in zip(actions, expected, got, strict=True):
-                if not same(was, wanted):
+                if not same(was, as_told(wanted)):
                     faults.append(shortened(f"{action.server}.{action.tool} answered {was}, not {wanted}"))
         return faults
 

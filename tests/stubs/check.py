@@ -138,7 +138,8 @@ def check(out: Path, build: Path) -> list[str]:
         code, errors = WRONG[language]
         (folder / f"wrong.{ending}").write_text(code)
         said = run(f"{name} --strict, two errors", command + (["wrong.py"] if language == "python" else []), folder)
-        found = {line.split(":")[1 if language == "python" else 0] for line in said.splitlines() if "error" in line}
+        # The lines that an error was found in.
+        found = set(re.findall(r"^wrong\.(?:py:|ts\()(\d+)(?::|,\d+\):) error", said, re.M))
         if len(found) != errors:
             faults.append(f"{name} found {len(found)} of {errors} errors: {said[:2000]}")
     return faults

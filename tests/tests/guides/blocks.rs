@@ -35,3 +35,9 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
     assert!(open.is_none(), "a block that never ends");
     blocks
 }
+
+/// Where the relative links of a page lead, as they are written.
+pub(crate) fn links(page: &str) -> Vec<&str> {
+    let targets = page.split("](").skip(1).filter_map(|rest| rest.split([')', '#', ' ']).next());
+    targets.filter(|target| !target.is_empty() && !target.contains(':')).collect()
+}

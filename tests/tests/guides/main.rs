@@ -3,4 +3,5 @@
 
 mod blocks;
 mod for_models;
+mod pages;
 mod programs;

@@ -61,3 +61,42 @@ fn files_of_others_stay_and_those_of_servers_that_went_do_not() {
     assert_eq!(fs::read_to_string(&module).expect("still there"), "def mine() -> None: ...\n");
     assert!(!out.join("README.md").exists());
 }
+
+#[tokio::test]
+async fn the_package_has_in_the_stubs_what_it_has_in_code() {
+    let lockhouse = lockhouse();
+    let out = lockhouse.path("out");
+    assert_eq!(lockhouse.run(&["stubs", "--out", out.to_str().expect("a path")]).status, Some(0));
+    let text = |path: &str| fs::read_to_string(out.join(path)).expect("a stub");
+    let (python, typescript) = (text("python/mcp_tools/__init__.pyi"), text("typescript/mcp_tools.d.ts"));
+    let globals =
+        typescript.clone() + &text("typescript/globals.d.ts") + &text("typescript/mcp_tools/my-hub.d.ts");
+    let session = lockhouse.serve().await;
+    let mut table = Table::new("names of the package");
+    let exported = "import mcp_tools\nmcp_tools.__all__ + ['callMCPTool', 'discoverMCPTools', 'getToolSchema', 'my_hub']";
+    let rows = [
+        (
+            "python",
+            exported,
+            &python,
+            ["def {}(", "class {}(", "class {}:", "{} =", "import {} as"].as_slice(),
+        ),
+        ("typescript", "Object.keys(mcp_tools)", &typescript, &["function {}(", "class {} ", " as {},"]),
+        (
+            "typescript",
+            "Object.keys(mcp_tools).concat(['my_hub', 'myHub', 'console', 'setTimeout', 'crypto', 'URLSearchParams'])",
+            &globals,
+            &["function {}(", "class {} ", "const {}:"],
+        ),
+    ];
+    for (language, code, text, forms) in rows {
+        let answer = session.run_code(language, code).await;
+        let names = answer["value"].as_array().cloned().unwrap_or_default();
+        table.row(format!("{language}: {code}: some"), ensure(!names.is_empty(), &answer));
+        for name in names.iter().filter_map(Value::as_str) {
+            let is_there = forms.iter().any(|form| text.contains(&form.replace("{}", name)));
+            table.row(format!("{language}: {name}"), ensure(is_there, text));
+        }
+    }
+    table.finish();
+}

@@ -90,6 +90,7 @@ class SkillFinder:
         _imported.append(spec.name)
         module = ModuleType(spec.name)
         module.__version__ = spec.loader_state["version"]
+        module.__file__ = spec.origin  # With it Python knows a circle when it meets one, and says so.
         return module
 
     @staticmethod

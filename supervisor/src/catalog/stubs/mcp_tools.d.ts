@@ -26,6 +26,7 @@ declare module "mcp_tools" {
     query?: string;
     search?: string | string[];
     limit?: number;
+    server?: string;
     detail?: "names" | "signatures" | "full";
   }
 
@@ -42,6 +43,8 @@ declare module "mcp_tools" {
   export function callTool(server: string, tool: string, args?: Row, options?: CallOptions): Promise<any>;
   /** Name, description and JSON schema of a tool: `getToolSchema("mcp__github__list_issues")`. */
   export function getToolSchema(name: string): Promise<Row>;
+  /** A result that was too long to be shown, whole: the value, or the text that was printed. */
+  export function loadResult(handle: string): Promise<any>;
   /** The permitted resources of a server. */
   export function listResources(server: Named): Promise<Row[]>;
   /** A resource by its URI: a string for text, an object with `data` for bytes; an array for several. */
@@ -60,6 +63,7 @@ declare module "mcp_tools" {
     listPrompts as list_prompts,
     listResources as list_resources,
     listServers as list_servers,
+    loadResult as load_result,
     readResource as read_resource,
     discoverMCPTools as discover_mcp_tools,
     searchTools as search_tools,
@@ -84,6 +88,8 @@ declare const listServers: typeof import("mcp_tools").listServers;
 declare const list_servers: typeof import("mcp_tools").listServers;
 declare const listResources: typeof import("mcp_tools").listResources;
 declare const list_resources: typeof import("mcp_tools").listResources;
+declare const loadResult: typeof import("mcp_tools").loadResult;
+declare const load_result: typeof import("mcp_tools").loadResult;
 declare const readResource: typeof import("mcp_tools").readResource;
 declare const read_resource: typeof import("mcp_tools").readResource;
 declare const listPrompts: typeof import("mcp_tools").listPrompts;

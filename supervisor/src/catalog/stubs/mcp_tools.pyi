@@ -33,13 +33,24 @@ class Blob:
     def __bytes__(self) -> bytes: ...
     def __len__(self) -> int: ...
 
-def list_servers() -> list[dict[str, Any]]:
-    """The MCP servers this code may use, with their state and number of tools."""
+class Server(str):
+    """The name of an MCP server."""
+
+    #: Such as "connected", "connecting", "idle" or "failed".
+    state: str
+    #: How many of its tools are permitted.
+    tools: int
+
+def list_servers() -> list[Server]:
+    """The MCP servers this code may use: names, each with its `state` and the number of its `tools`."""
 
 def search_tools(
-    query: str, limit: int = 10, detail: Literal["names", "signatures", "full"] = "signatures"
+    query: str,
+    limit: int = 10,
+    detail: Literal["names", "signatures", "full"] = "signatures",
+    server: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Permitted tools that match, best first, each with its signature."""
+    """Permitted tools that match, best first. `server` restricts it to one."""
 
 def describe(server: object, tool: str | None = None) -> dict[str, Any]:
     """One tool in full: describe("github", "list_issues"), describe("github.list_issues") or describe(list_issues)."""
@@ -51,6 +62,9 @@ def call_tool(
 
     `timeout=` is how many seconds to wait.
     """
+
+def load_result(handle: str) -> Any:
+    """A result that was too long to be shown, whole: the value, or the text that was printed."""
 
 def list_resources(server: str | ModuleType) -> list[dict[str, Any]]:
     """The permitted resources of a server, as dicts with `uri` and `name`; templates have `uriTemplate` instead."""
