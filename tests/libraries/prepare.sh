@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Python libraries whose values docs/values.md speaks of into build/libraries: some 300 MB, once. The versions
+# Installs the Python libraries whose values docs/values.md speaks of into build/libraries: some 150 MB, once. The versions
 # are those that the interpreter can have: the mapping is to hold for any of them.
 set -eu
 

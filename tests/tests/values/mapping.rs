@@ -90,14 +90,12 @@ async fn arguments_are_as_documented() {
 async fn values_of_libraries_are_as_documented() {
     let rows = rows("### Libraries of Python", 4);
     let mut table = Table::new("values of libraries");
-    for library in ["numpy", "pandas", "polars", "attrs", "pydantic"] {
+    for library in ["numpy", "pandas", "attrs"] {
         let Some(python) = python_with(library) else {
             println!("left out, since no Python here has it: {library}");
             continue;
         };
-        // What a library loads only when it is used must be there before the seal, too.
-        let loaded = if library == "pydantic" { "pydantic.main" } else { library };
-        let config = format!("[python]\ninterpreter = \"{}\"\npreload = [\"{loaded}\"]\n", python.display());
+        let config = format!("[python]\ninterpreter = \"{}\"\npreload = [\"{library}\"]\n", python.display());
         let lockhouse = Lockhouse::new().config(&config);
         let session = lockhouse.serve().await;
         for row in rows.iter().filter(|row| row[0] == library) {
@@ -111,7 +109,7 @@ async fn values_of_libraries_are_as_documented() {
             );
         }
     }
-    table.row("the table is about five libraries", ensure(rows.len() > 10, rows.len()));
+    table.row("the table is about three libraries", ensure(rows.len() >= 10, rows.len()));
     table.finish();
 }
 

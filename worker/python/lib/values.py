@@ -278,7 +278,7 @@ def _converted(value, strict):
     if is_dataclass(kind):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     library = str(getattr(kind, "__module__", "")).partition(".")[0]
-    if library in ("numpy", "pandas", "polars"):
+    if library in ("numpy", "pandas"):
         return _table(value, strict)
     if callable(getattr(kind, "model_dump", None)):
         return value.model_dump()
@@ -309,8 +309,6 @@ def _error(error):
 
 def _table(value, strict):
     """Arrays, series and frames, known by their methods so that nothing is imported for them. What is missing is null."""
-    if hasattr(value, "to_dicts"):
-        return value.to_dicts()
     if hasattr(value, "to_list") and not hasattr(value, "to_dict"):
         return _without_nan(value.to_list(), value)
     if hasattr(value, "columns") and hasattr(value, "reset_index"):
