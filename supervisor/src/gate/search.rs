@@ -137,14 +137,15 @@ fn restricted(query: &str) -> (Option<String>, String) {
 /// The hits that are shown, in their order, and those that fit about as well and are not. No server gets more than half of
 /// the room while others have something that is worth it.
 fn fair(ranked: &[Hit], limit: usize) -> (Vec<Hit>, Vec<Hit>) {
-    let best = ranked.first().map_or(0.0, |hit| hit.score());
+    let best = ranked.iter().map(Hit::score).fold(0.0, f32::max);
+    let is_worth_it = |hit: &Hit| hit.is_named() || hit.score() >= best * WORTH_ROOM;
     let share = limit.div_ceil(2);
     let mut shares: BTreeMap<usize, usize> = BTreeMap::new();
     let mut is_shown = vec![false; ranked.len()];
     let mut room = limit;
     for (shown, hit) in is_shown.iter_mut().zip(ranked) {
         let taken = shares.entry(hit.corpus).or_default();
-        if room > 0 && *taken < share && hit.score() >= best * WORTH_ROOM {
+        if room > 0 && *taken < share && is_worth_it(hit) {
             (*shown, *taken, room) = (true, *taken + 1, room - 1);
         }
     }
@@ -155,7 +156,7 @@ fn fair(ranked: &[Hit], limit: usize) -> (Vec<Hit>, Vec<Hit>) {
         let chosen = ranked.iter().zip(&is_shown).filter(move |(_, shown)| **shown == wanted);
         chosen.map(|(hit, _)| *hit)
     };
-    (of(true).collect(), of(false).filter(|hit| hit.score() >= best * WORTH_ROOM).collect())
+    (of(true).collect(), of(false).filter(is_worth_it).collect())
 }
 
 #[cfg(test)]

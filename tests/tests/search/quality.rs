@@ -36,7 +36,7 @@ async fn the_fixture_is_found_in_other_words() {
     for (words, tool) in [
         ("sum of numbers", "add"),
         ("adding", "add"),
-        ("ad", "add"),
+        ("addd", "add"),
         ("fixture.count", "count"),
         ("mcp__fixture__count", "count"),
         ("server:fixture counting", "count"),

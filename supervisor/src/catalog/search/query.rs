@@ -12,6 +12,7 @@ const WORDS_MAX: usize = 16;
 /// Words that are looked for as slips of others, and what may be found for each.
 const SLIPS_MAX: usize = 4;
 const GUESSES_MAX: usize = 6;
+const LOOKED_AT_MAX: usize = 200;
 const GUESSED: f32 = 0.6;
 const JOINED: f32 = 0.9;
 
@@ -94,6 +95,9 @@ impl Wanted {
         };
         let mut guesses: Vec<(usize, &str)> = Vec::new();
         for known in corpora.iter().flat_map(|corpus| corpus.index.vocabulary.iter()) {
+            if guesses.len() == LOOKED_AT_MAX {
+                break;
+            }
             if known.len().abs_diff(word.len()) > far + 6
                 || guesses.iter().any(|(_, other)| **other == **known)
             {

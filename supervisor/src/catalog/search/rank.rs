@@ -30,18 +30,25 @@ pub(crate) struct Corpus<'a> {
 pub(crate) struct Hit {
     pub(crate) corpus: usize,
     pub(crate) tool: u16,
+    /// How certainly it was meant by its name.
+    pub(super) named: u8,
     pub(super) score: f32,
 }
 
 impl Hit {
-    /// How well it fits, beside others of the same search.
+    /// How well it fits by its words, beside others of the same search.
     pub(crate) fn score(&self) -> f32 {
         self.score
     }
 
+    /// Whether it was meant by its name.
+    pub(crate) fn is_named(&self) -> bool {
+        self.named > 0
+    }
+
     #[cfg(test)]
     pub(crate) fn of(corpus: usize, tool: u16, score: f32) -> Self {
-        Self { corpus, tool, score }
+        Self { corpus, tool, named: 0, score }
     }
 }
 
@@ -81,7 +88,7 @@ pub(super) fn score(query: &Query, corpora: &[Corpus<'_>]) -> Vec<Hit> {
     let hit = |(place, (score, covered)): (usize, (f32, f32))| {
         let (corpus, tool) = places.tools[place];
         let score = score * (COVERED + (1.0 - COVERED) * covered / all.max(f32::MIN_POSITIVE));
-        Hit { corpus, tool, score }
+        Hit { corpus, tool, named: 0, score }
     };
     scores.into_iter().enumerate().filter(|(_, (score, _))| *score > 0.0).map(hit).collect()
 }

@@ -316,11 +316,11 @@ fn singular(word: &str) -> String {
     word.strip_suffix('s').filter(|_| !stays).unwrap_or(word).to_owned()
 }
 
-/// `running` is `run`, `calling` is `call`.
+/// `running` is `run`, `calling` is `call`, `adding` is `add`.
 fn undoubled(word: &str) -> &str {
     let bytes = word.as_bytes();
     match bytes {
-        [.., a, b] if a == b && !b"lsz".contains(b) && !b"aeiou".contains(b) => &word[..word.len() - 1],
+        [_, _, .., a, b] if a == b && !b"lsz".contains(b) && !b"aeiou".contains(b) => &word[..word.len() - 1],
         _ => word,
     }
 }
@@ -354,6 +354,7 @@ mod tests {
             &["search", "searches", "searching"],
             &["box", "boxes"],
             &["call", "calling", "called"],
+            &["add", "adds", "adding", "added"],
         ] {
             let stems: Vec<String> = forms.iter().map(|form| stem(form)).collect();
             assert!(stems.iter().all(|one| *one == stems[0]), "{stems:?}");
