@@ -14,7 +14,7 @@ use pyo3::types::{PyBytes, PyDict, PyModule};
 use crate::native;
 
 /// The Python side, in the order in which each may import the ones before it.
-const MODULES: [(&str, &str); 12] = [
+const MODULES: [(&str, &str); 16] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_streams", include_str!("../lib/streams.py")),
     ("lockhouse_calls", include_str!("../lib/calls.py")),
@@ -23,6 +23,10 @@ const MODULES: [(&str, &str); 12] = [
     ("mcp_tools", include_str!("../lib/mcp_tools.py")),
     ("mcp_tools.aio", include_str!("../lib/aio.py")),
     ("lockhouse_sealed", include_str!("../lib/sealed.py")),
+    ("lockhouse_source", include_str!("../lib/source.py")),
+    ("lockhouse_subjects", include_str!("../lib/subjects.py")),
+    ("lockhouse_hints_names", include_str!("../lib/hints_names.py")),
+    ("lockhouse_hints_values", include_str!("../lib/hints_values.py")),
     ("lockhouse_hints", include_str!("../lib/hints.py")),
     ("lockhouse_errors", include_str!("../lib/errors.py")),
     ("lockhouse_preload", include_str!("../lib/preload.py")),
