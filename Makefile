@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams test-upstreams-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal fuzz lint install tools tools-for-tests clean
+.PHONY: build demo test test-quick test-upstreams test-upstreams-subset test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal fuzz lint install tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -11,8 +11,8 @@ build: tools
 demo: build
 	target/release/lockhouse demo
 
-# Everything: unit, property, snapshot and black-box tests, then real upstream servers in both languages.
-test: tools-for-tests test-quick test-upstreams-subset
+# Everything: unit, property, snapshot and black-box tests, then real upstream servers and tasks from outside in both languages.
+test: tools-for-tests test-quick test-upstreams-subset test-bfcl-subset
 
 test-quick: tools
 	$(CARGO) build --locked --workspace
@@ -29,6 +29,17 @@ test-upstreams-subset: tools
 	tests/upstreams/prepare.sh --subset
 	tests/upstreams/run.sh --subset
 
+# The 800 multi-turn tasks of the Berkeley Function Calling Leaderboard without a model: a minute. The subset has 12.
+test-bfcl: tools
+	$(CARGO) build --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
+	tests/bfcl/prepare.sh
+	tests/bfcl/run.sh
+
+test-bfcl-subset: tools
+	$(CARGO) build --locked --workspace
+	tests/bfcl/prepare.sh
+	tests/bfcl/run.sh --subset
+
 # What the official conformance suite of MCP requires of a client: some minutes, and npm brings the suite.
 test-conformance: tools
 	tests/conformance/prepare.sh
@@ -44,7 +55,7 @@ test-kernels: tools
 
 # What takes long as well: some 30 minutes on a machine that does nothing else.
 test-full: export LOCKHOUSE_TESTS = full
-test-full: test test-upstreams endurance
+test-full: test test-upstreams test-bfcl endurance
 
 # Hostile programs at their deadlines, 100,000 short ones, 1,000 kills. ENDURANCE="short --count 5000" for less.
 endurance: build

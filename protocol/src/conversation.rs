@@ -2,8 +2,14 @@
 //!
 //! ```text
 //! Sealing ──Ready──► Idle ──run()──► Running ──Done──► Over
+//!                                    ▲     │
+//!                              run() │     │ Done, in a session
+//!                                    Resting
 //! ```
 //! A worker may only say what its phase permits. Whatever else it says is a [`Violation`], and its end.
+//!
+//! Threads of a session's code can outlive the run that started them. What they print and ask for while the session rests
+//! belongs to its next run, and is counted there.
 
 use std::collections::HashSet;
 
@@ -69,6 +75,7 @@ enum Phase {
     Sealing,
     Idle,
     Running,
+    Resting,
     Over,
 }
 
@@ -78,16 +85,19 @@ impl Phase {
             Self::Sealing => "sealing itself",
             Self::Idle => "idle",
             Self::Running => "running",
+            Self::Resting => "between two runs",
             Self::Over => "already done",
         }
     }
 }
 
-/// One conversation, from birth to the final answer.
+/// One conversation, from birth to the final answer, or to that of its session's last run.
 #[derive(Debug)]
 pub struct Conversation {
     limits: ConversationLimits,
     phase: Phase,
+    /// Whether what runs is a run of a session.
+    in_session: bool,
     last_call: CallId,
     under_way: HashSet<CallId>,
     calls: u32,
@@ -102,6 +112,7 @@ impl Conversation {
         Self {
             limits,
             phase: Phase::Sealing,
+            in_session: false,
             last_call: CallId(0),
             under_way: HashSet::new(),
             calls: 0,
@@ -110,16 +121,27 @@ impl Conversation {
         }
     }
 
-    /// Notes that the code has been sent.
+    /// Notes that code is sent, which may be the next run of a session.
     ///
-    /// Returns whether it may be: only an idle worker may get code, and only once.
+    /// Returns whether it may be: only an idle worker may get code, and only once, but for a session's own next run.
     #[must_use]
-    pub fn run(&mut self) -> bool {
-        let idle = self.phase == Phase::Idle;
-        if idle {
+    pub fn run(&mut self, in_session: bool) -> bool {
+        let may = self.phase == Phase::Idle || self.phase == Phase::Resting && in_session;
+        if may {
             self.phase = Phase::Running;
+            self.in_session = in_session;
         }
-        idle
+        may
+    }
+
+    /// Gives up what is under way while a session rests: each of these requests gets its reply now or never.
+    pub fn abandon(&mut self) -> Vec<CallId> {
+        let mut calls: Vec<CallId> = match self.phase {
+            Phase::Resting => self.under_way.drain().collect(),
+            _ => Vec::new(),
+        };
+        calls.sort_unstable();
+        calls
     }
 
     /// Notes that a request is answered. Returns false when it is not awaiting an answer, and then nothing is sent.
@@ -142,10 +164,15 @@ impl Conversation {
                 self.phase = Phase::Over;
                 Ok(Action::GiveUp(reason))
             }
-            (Phase::Running, FromWorker::Output { stream, text }) => self.output(stream, text),
-            (Phase::Running, FromWorker::Request { call, request }) => self.request(call, request),
+            (Phase::Running | Phase::Resting, FromWorker::Output { stream, text }) => {
+                self.output(stream, text)
+            }
+            (Phase::Running | Phase::Resting, FromWorker::Request { call, request }) => {
+                self.request(call, request)
+            }
             (Phase::Running, FromWorker::Done(outcome)) => {
-                self.phase = Phase::Over;
+                self.phase = if self.in_session { Phase::Resting } else { Phase::Over };
+                (self.calls, self.lookups, self.output_bytes) = (0, 0, 0);
                 Ok(Action::Finish(outcome))
             }
             (phase, message) => Err(Violation::OutOfPhase { message: kind(&message), phase: phase.as_str() }),

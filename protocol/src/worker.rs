@@ -57,7 +57,7 @@ pub enum FromWorker {
         /// What is asked.
         request: Request,
     },
-    /// The end. Whatever the worker says afterwards does not count.
+    /// The end of a run. Whatever the worker says afterwards does not count, unless it belongs to a session.
     Done(Outcome),
 }
 

@@ -44,7 +44,7 @@ fn idle() -> Conversation {
 fn running(limits: ConversationLimits) -> Conversation {
     let mut conversation = Conversation::new(limits);
     assert_eq!(conversation.receive(FromWorker::Ready), Ok(Action::Verify));
-    assert!(conversation.run());
+    assert!(conversation.run(false));
     conversation
 }
 
@@ -61,6 +61,13 @@ fn finished() -> Conversation {
     conversation
 }
 
+fn resting() -> Conversation {
+    let mut conversation = idle();
+    assert!(conversation.run(true));
+    assert_eq!(conversation.receive(done()), Ok(Action::Finish(Outcome::Value(None))));
+    conversation
+}
+
 fn stopped() -> Conversation {
     let mut conversation = running(AMPLE);
     let much = output(&"x".repeat(101));
@@ -72,10 +79,11 @@ fn stopped() -> Conversation {
 type Beginning = (&'static str, fn() -> Conversation);
 
 /// Every phase, and every way into the last one.
-const PHASES: [Beginning; 6] = [
+const PHASES: [Beginning; 7] = [
     ("sealing", sealing),
     ("idle", idle),
     ("running", || running(AMPLE)),
+    ("resting", resting),
     ("refused", refused),
     ("finished", finished),
     ("stopped", stopped),
@@ -126,8 +134,8 @@ fn in_place(phase: &str, message: &FromWorker) -> Option<Action> {
     Some(match (phase, message.clone()) {
         ("sealing", FromWorker::Ready) => Action::Verify,
         ("sealing", FromWorker::Refused { reason }) => Action::GiveUp(reason),
-        ("running", FromWorker::Output { stream, text }) => Action::Append(stream, text),
-        ("running", FromWorker::Request { call, request }) => Action::Answer(call, request),
+        ("running" | "resting", FromWorker::Output { stream, text }) => Action::Append(stream, text),
+        ("running" | "resting", FromWorker::Request { call, request }) => Action::Answer(call, request),
         ("running", FromWorker::Done(outcome)) => Action::Finish(outcome),
         _ => return None,
     })
@@ -149,22 +157,22 @@ fn every_message_in_every_phase() {
     }
     let table: Vec<&str> = table.lines().map(str::trim_end).collect();
     insta::assert_snapshot!(table.join("\n"), @r"
-    (- is a violation)   sealing  idle     running  refused  finished stopped
-    Ready                Verify   -        -        -        -        -
-    Refused              GiveUp   -        -        -        -        -
-    Output to stdout     -        -        Append   -        -        -
-    Output to stderr     -        -        Append   -        -        -
-    Request Call         -        -        Answer   -        -        -
-    Request ListServers  -        -        Answer   -        -        -
-    Request ListTools    -        -        Answer   -        -        -
-    Request Describe     -        -        Answer   -        -        -
-    Request Search       -        -        Answer   -        -        -
-    Done Value           -        -        Finish   -        -        -
-    Done without value   -        -        Finish   -        -        -
-    Done Error           -        -        Finish   -        -        -
-    Done Interrupted     -        -        Finish   -        -        -
-    Done CpuLimit        -        -        Finish   -        -        -
-    Done MemoryLimit     -        -        Finish   -        -        -
+    (- is a violation)   sealing  idle     running  resting  refused  finished stopped
+    Ready                Verify   -        -        -        -        -        -
+    Refused              GiveUp   -        -        -        -        -        -
+    Output to stdout     -        -        Append   Append   -        -        -
+    Output to stderr     -        -        Append   Append   -        -        -
+    Request Call         -        -        Answer   Answer   -        -        -
+    Request ListServers  -        -        Answer   Answer   -        -        -
+    Request ListTools    -        -        Answer   Answer   -        -        -
+    Request Describe     -        -        Answer   Answer   -        -        -
+    Request Search       -        -        Answer   Answer   -        -        -
+    Done Value           -        -        Finish   -        -        -        -
+    Done without value   -        -        Finish   -        -        -        -
+    Done Error           -        -        Finish   -        -        -        -
+    Done Interrupted     -        -        Finish   -        -        -        -
+    Done CpuLimit        -        -        Finish   -        -        -        -
+    Done MemoryLimit     -        -        Finish   -        -        -        -
     ");
 }
 
@@ -185,9 +193,43 @@ fn a_violation_says_what_was_sent_and_when() {
 fn code_may_be_sent_to_an_idle_worker_alone_and_once() {
     for (phase, begin) in PHASES {
         let mut conversation = begin();
-        assert_eq!(conversation.run(), phase == "idle", "{phase}");
-        assert!(!conversation.run(), "{phase}, again");
+        assert_eq!(conversation.run(false), phase == "idle", "{phase}");
+        assert!(!conversation.run(false), "{phase}, again");
     }
+}
+
+#[test]
+fn a_session_runs_again_and_what_rests_serves_nothing_else() {
+    for (phase, begin) in PHASES {
+        let mut conversation = begin();
+        assert_eq!(conversation.run(true), ["idle", "resting"].contains(&phase), "{phase}");
+        assert!(!conversation.run(true), "{phase}, again");
+    }
+}
+
+#[test]
+fn each_run_of_a_session_is_counted_by_itself_and_ids_go_on() {
+    let mut conversation = Conversation::new(ConversationLimits { calls: 1, output_bytes: 4, ..AMPLE });
+    assert_eq!(conversation.receive(FromWorker::Ready), Ok(Action::Verify));
+    for id in [1, 2, 3] {
+        assert!(conversation.run(true));
+        assert_eq!(conversation.receive(output("1234")), Ok(Action::Append(Stream::Stdout, "1234".into())));
+        assert_eq!(conversation.receive(request(id, call())), Ok(Action::Answer(CallId(id), call())));
+        assert!(conversation.receive(done()).is_ok());
+        // Nobody will answer it, and its id is used up.
+        assert_eq!(conversation.abandon(), [CallId(id)]);
+        assert!(!conversation.reply(CallId(id)));
+    }
+    // Of threads that are left: the next run's.
+    assert!(conversation.receive(output("123")).is_ok());
+    assert!(conversation.run(true));
+    assert!(conversation.abandon().is_empty());
+    assert_eq!(conversation.receive(output("45")), Ok(Action::Stop(ExceededLimit::Output)));
+    assert!(!conversation.run(true));
+    let mut conversation = resting();
+    assert_eq!(conversation.receive(request(1, call())), Ok(Action::Answer(CallId(1), call())));
+    assert!(conversation.run(true));
+    assert_eq!(conversation.receive(request(1, call())), Err(Violation::ReusedCallId(CallId(1))));
 }
 
 #[test]
@@ -248,7 +290,9 @@ fn the_largest_limits_do_not_overflow() {
 /// What can happen, on either side.
 #[derive(Clone, Debug)]
 enum Step {
-    Run,
+    /// In a session or not.
+    Run(bool),
+    Abandon,
     Reply(u32),
     Receive(Message),
 }
@@ -281,14 +325,15 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Message::Done),
     ];
     let step = prop_oneof![
-        1 => Just(Step::Run),
+        2 => any::<bool>().prop_map(Step::Run),
+        1 => Just(Step::Abandon),
         8 => (0_u32..25).prop_map(Step::Reply),
         12 => message.prop_map(Step::Receive),
     ];
     let start = prop_oneof![
         1 => Just(vec![]),
         1 => Just(vec![Step::Receive(Message::Ready)]),
-        8 => Just(vec![Step::Receive(Message::Ready), Step::Run]),
+        8 => any::<bool>().prop_map(|session| vec![Step::Receive(Message::Ready), Step::Run(session)]),
     ];
     (start, vec(step, 0..60)).prop_map(|(start, steps)| [start, steps].concat())
 }
@@ -309,7 +354,8 @@ struct History(Vec<Event>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Ready,
-    Ran,
+    Ran { in_session: bool },
+    Rested,
     Printed(usize),
     Asked { id: u32, counted: bool },
     Replied(u32),
@@ -321,8 +367,25 @@ impl History {
         self.0.contains(&event)
     }
 
-    fn is_running(&self) -> bool {
-        self.has(Event::Ran) && !self.has(Event::Over)
+    fn phase(&self) -> &'static str {
+        let of = |event: &Event| match event {
+            Event::Ready => Some("idle"),
+            Event::Ran { .. } => Some("running"),
+            Event::Rested => Some("resting"),
+            Event::Over => Some("over"),
+            _ => None,
+        };
+        self.0.iter().rev().find_map(of).unwrap_or("sealing")
+    }
+
+    fn talks(&self) -> bool {
+        ["running", "resting"].contains(&self.phase())
+    }
+
+    /// Of the run that is under way, or of the next one while a session rests.
+    fn of_this_run(&self) -> &[Event] {
+        let begin = self.0.iter().rposition(|event| *event == Event::Rested);
+        &self.0[begin.unwrap_or(0)..]
     }
 
     fn ids(&self) -> impl Iterator<Item = u32> {
@@ -338,11 +401,12 @@ impl History {
     }
 
     fn calls(&self) -> usize {
-        self.0.iter().filter(|event| matches!(event, Event::Asked { counted: true, .. })).count()
+        self.of_this_run().iter().filter(|event| matches!(event, Event::Asked { counted: true, .. })).count()
     }
 
     fn printed(&self) -> usize {
-        self.0.iter().map(|event| if let Event::Printed(bytes) = event { *bytes } else { 0 }).sum()
+        let bytes = |event: &Event| if let Event::Printed(bytes) = event { *bytes } else { 0 };
+        self.of_this_run().iter().map(bytes).sum()
     }
 
     /// What a message must come to, and what is then history.
@@ -351,16 +415,16 @@ impl History {
         match message {
             FromWorker::Ready if !begun => Verdict::Then(Event::Ready),
             FromWorker::Refused { .. } if !begun => Verdict::Then(Event::Over),
-            FromWorker::Output { text, .. } if self.is_running() && text.is_empty() => {
+            FromWorker::Output { text, .. } if self.talks() && text.is_empty() => {
                 Verdict::Violation(Violation::EmptyOutput)
             }
-            FromWorker::Output { text, .. } if self.is_running() => {
+            FromWorker::Output { text, .. } if self.talks() => {
                 if (self.printed() + text.len()) as u64 > limits.output_bytes {
                     return Verdict::Stop(ExceededLimit::Output);
                 }
                 Verdict::Then(Event::Printed(text.len()))
             }
-            FromWorker::Request { call: CallId(id), request } if self.is_running() => {
+            FromWorker::Request { call: CallId(id), request } if self.talks() => {
                 let counted = request.goes_upstream();
                 if *id == 0 || self.ids().any(|before| before >= *id) {
                     return Verdict::Violation(Violation::ReusedCallId(CallId(*id)));
@@ -373,7 +437,10 @@ impl History {
                 }
                 Verdict::Then(Event::Asked { id: *id, counted })
             }
-            FromWorker::Done(_) if self.is_running() => Verdict::Then(Event::Over),
+            FromWorker::Done(_) if self.phase() == "running" => {
+                let in_session = self.has(Event::Ran { in_session: true });
+                Verdict::Then(if in_session { Event::Rested } else { Event::Over })
+            }
             _ => Verdict::OutOfPhase,
         }
     }
@@ -408,10 +475,19 @@ proptest! {
         let mut history = History::default();
         for step in steps {
             match step {
-                Step::Run => {
-                    let idle = history.has(Event::Ready) && !history.has(Event::Ran) && !history.has(Event::Over);
-                    prop_assert_eq!(conversation.run(), idle, "{:?}", history);
-                    history.0.extend(idle.then_some(Event::Ran));
+                Step::Run(in_session) => {
+                    let phase = history.phase();
+                    let may = phase == "idle" || phase == "resting" && in_session;
+                    prop_assert_eq!(conversation.run(in_session), may, "{:?}", history);
+                    history.0.extend(may.then_some(Event::Ran { in_session }));
+                }
+                Step::Abandon => {
+                    let awaited = |id: &u32| history.phase() == "resting" && history.awaits_reply(*id);
+                    let mut awaited: Vec<u32> = history.ids().filter(awaited).collect();
+                    awaited.sort_unstable();
+                    let given_up: Vec<u32> = conversation.abandon().iter().map(|call| call.0).collect();
+                    prop_assert_eq!(&given_up, &awaited, "{:?}", history);
+                    history.0.extend(awaited.into_iter().map(Event::Replied));
                 }
                 Step::Reply(id) => {
                     let awaited = history.awaits_reply(id);
@@ -423,7 +499,7 @@ proptest! {
                     let meant = conversation.receive(message.clone());
                     match history.judge(&message, limits) {
                         Verdict::Then(event) => {
-                            let phase = if history.has(Event::Ran) { "running" } else { "sealing" };
+                            let phase = history.phase();
                             prop_assert_eq!(Some(meant.unwrap()), in_place(phase, &message));
                             history.0.push(event);
                         }

@@ -17,6 +17,7 @@ pub(crate) use clock::{Clock, OpenQuestions};
 pub(crate) use question::{Mode, Question};
 
 use crate::audit::Audit;
+use crate::results::Owner;
 
 /// Questions of upstream servers in one execution, whichever of them asks.
 const QUESTIONS_MAX: u32 = 20;
@@ -97,14 +98,20 @@ struct Shared {
 pub(crate) struct Line {
     /// What it calls itself.
     pub(crate) client: Option<ClientName>,
+    /// Which connection it is.
+    pub(crate) owner: Owner,
     abilities: Abilities,
     messages: mpsc::Sender<Message>,
 }
 
 impl Line {
-    pub(crate) fn new(client: Option<ClientName>, abilities: Abilities) -> (Self, mpsc::Receiver<Message>) {
+    pub(crate) fn new(
+        client: Option<ClientName>,
+        owner: Owner,
+        abilities: Abilities,
+    ) -> (Self, mpsc::Receiver<Message>) {
         let (messages, receiver) = mpsc::channel(WAITING_MAX);
-        (Self { client, abilities, messages }, receiver)
+        (Self { client, owner, abilities, messages }, receiver)
     }
 }
 

@@ -12,6 +12,7 @@ mod doctor;
 mod import;
 mod init;
 mod policy;
+mod result;
 mod run;
 mod serve;
 mod server;
@@ -54,6 +55,8 @@ enum Command {
     Serve,
     /// Run a program, as run_code would
     Run(run::Arguments),
+    /// Print what was too long for the answer of `lockhouse run --json`
+    Result(result::Arguments),
     /// Show what Lockhouse does, with a small server of its own
     Demo,
     /// Answer what running code asks a person for
@@ -106,6 +109,7 @@ pub(crate) fn main() -> ExitCode {
         match command {
             Command::Serve => serve::serve(&files).await,
             Command::Run(arguments) => run::run(&files, arguments).await,
+            Command::Result(arguments) => result::result(&files, &arguments),
             Command::Demo => demo::demo().await,
             Command::Approvals(arguments) => approvals::approvals(&arguments).await,
             Command::Tools(command) => tools::tools(&files, command).await,
@@ -231,7 +235,11 @@ fn start(files: &Files, languages: &[Language]) -> Result<Supervisor, ExitCode> 
 }
 
 fn start_with(settings: Settings, policy: Policy, languages: &[Language]) -> Result<Supervisor, ExitCode> {
-    Supervisor::start(settings, policy, languages).map_err(|error| match error {
+    started(Supervisor::start(settings, policy, languages))
+}
+
+fn started(supervisor: Result<Supervisor, StartError>) -> Result<Supervisor, ExitCode> {
+    supervisor.map_err(|error| match error {
         StartError::Config(error) => complain_config(&error),
         StartError::Audit(error) => complain(&error, UNAVAILABLE),
     })

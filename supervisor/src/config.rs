@@ -33,6 +33,7 @@ use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
 use crate::gate::ApprovalSettings;
 use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
+use crate::results;
 use crate::upstream::{Places, ServerDefinition, ServerLimits};
 pub(crate) use requirements::Refusal;
 use requirements::Requirements;
@@ -132,6 +133,8 @@ pub(crate) struct Settings {
     pub(crate) code_bytes_max: usize,
     /// Bytes of value, stdout and stderr, each, that an AI client is shown.
     pub(crate) shown_bytes: usize,
+    /// What is kept of what is not shown.
+    pub(crate) results: results::Bounds,
     pub(crate) audit: AuditSettings,
     pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
     pub(crate) places: Places,
@@ -176,6 +179,7 @@ impl Settings {
             own_policy: own_policy(files),
             code_bytes_max: document.limits.code_kib as usize * 1024,
             shown_bytes: document.limits.shown_bytes as usize,
+            results: result_bounds(&document.results),
             audit: audit_settings(&document.audit)?,
             servers,
             places: Places {
@@ -254,6 +258,25 @@ pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, Config
             audit_settings(&document::Document::parse(&read(&path)?, &Surroundings::of_process())?.audit)
         }
         None => audit_settings(&document::Audit::default()),
+    }
+}
+
+/// What is kept of results, and how much of one is shown, of the configuration alone.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the file.
+pub(crate) fn load_result_bounds(files: &Files) -> Result<(results::Bounds, usize), ConfigError> {
+    let document = match locate::file(files.config.as_deref(), "config.toml") {
+        Some(path) => document::Document::parse(&read(&path)?, &Surroundings::of_process())?,
+        None => document::Document::default(),
+    };
+    Ok((result_bounds(&document.results), document.limits.shown_bytes as usize))
+}
+
+fn result_bounds(document: &document::Results) -> results::Bounds {
+    results::Bounds {
+        bytes: u64::from(document.keep_mib) * 1024 * 1024,
+        lifetime: Duration::from_secs(document.keep_seconds.into()),
     }
 }
 

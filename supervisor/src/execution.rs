@@ -5,6 +5,7 @@
 
 mod answer;
 mod ending;
+mod shown;
 mod told;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use answer::{Answer, Language, Refusal, Sandbox, Status, parsed};
 pub(crate) use ending::{Ending, Limit};
+pub(crate) use shown::{part, shorten, text_of};
 
 use crate::ai_client::Clock;
 use crate::gate::{Asked, CallRecord, Gate, Requester};
@@ -128,7 +130,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// Gives the ending, when it cannot be sent.
     fn send_job(&mut self, job: Job) -> Option<Ending> {
-        if !self.lease.worker.conversation.run() {
+        if !self.lease.worker.conversation.run(job.session) {
             return Some(Ending::Broken("it was not idle".into()));
         }
         match frame::encode(&ToWorker::Run(job), self.limits.conversation.frame_bytes) {

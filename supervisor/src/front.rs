@@ -22,8 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 use ask::{Display, Run, Step, Suspended};
 
-use crate::execution::{Answer, Language, Status};
+use crate::execution::{self, Answer, Language, Status};
 use crate::gate::Scope;
+use crate::results::{self, Owner};
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// One line of JSON from the AI client, bytes. Far above the limit for code, so that what is too long gets an answer.
@@ -40,7 +41,8 @@ pub(crate) async fn serve_stdio(
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = stdin::ClosingReader::new(input, closing.clone());
     let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
-    let front = Front { supervisor, suspended: Suspended::default(), closing: closing.clone() };
+    let owner = Owner::of_connection();
+    let front = Front { supervisor, owner, suspended: Suspended::default(), closing: closing.clone() };
     let running = tokio::select! {
         running = front.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),
@@ -67,6 +69,8 @@ pub(crate) fn definitions_bytes() -> usize {
 
 struct Front {
     supervisor: Arc<Supervisor>,
+    /// Whose results are kept here.
+    owner: Owner,
     suspended: Suspended,
     closing: CancellationToken,
 }
@@ -126,7 +130,14 @@ impl Front {
         let request = code_request(arguments)?;
         let abilities = ask::abilities(context.client_capabilities());
         let client = client(context);
-        Ok(Run::start(self.supervisor.clone(), request, client, abilities, self.closing.child_token()))
+        Ok(Run::start(
+            self.supervisor.clone(),
+            request,
+            client,
+            self.owner,
+            abilities,
+            self.closing.child_token(),
+        ))
     }
 
     /// Stays with a run until it has its answer, or a question for a client that is to call again.
@@ -171,7 +182,9 @@ impl Front {
 
     fn shown(&self, answer: Option<&Answer>) -> CallToolResult {
         let Some(answer) = answer else { return invalid("the execution broke") };
-        let shown = shown::shorten(answer, self.supervisor.settings().shown_bytes);
+        let keep = |json: &str| self.supervisor.results().keep(self.owner, json);
+        let shown =
+            execution::shorten(answer, self.supervisor.settings().shown_bytes, "get_result(handle)", keep);
         match answer.status {
             Status::Ok => CallToolResult::structured(shown),
             _ => CallToolResult::structured_error(shown),
@@ -204,10 +217,24 @@ impl Front {
     }
 
     fn get_result(&self, arguments: &JsonObject) -> CallToolResult {
-        match arguments.get("handle").and_then(Value::as_str).map(ResultHandle::new) {
-            Some(Ok(handle)) => invalid(&format!("no result {handle} is kept")),
-            Some(Err(invalid_handle)) => invalid(&invalid_handle.to_string()),
-            None => invalid("handle is missing, or is not a string"),
+        let handle = match arguments.get("handle").and_then(Value::as_str).map(ResultHandle::new) {
+            Some(Ok(handle)) => handle,
+            Some(Err(invalid_handle)) => return invalid(&invalid_handle.to_string()),
+            None => return invalid("handle is missing, or is not a string"),
+        };
+        let offset = match arguments.get("offset") {
+            None | Some(Value::Null) => Some(0),
+            Some(offset) => offset.as_u64().and_then(|offset| usize::try_from(offset).ok()),
+        };
+        let Some(offset) = offset else { return invalid("offset must be a whole number from 0 on") };
+        let limit = self.supervisor.settings().shown_bytes;
+        let json = match self.supervisor.results().get(self.owner, &handle) {
+            Ok(json) => json,
+            Err(not_kept) => return invalid(&not_kept.to_string()),
+        };
+        match results::part(&json, offset, limit) {
+            Ok(part) => CallToolResult::structured(part),
+            Err(beyond) => invalid(&beyond.to_string()),
         }
     }
 }

@@ -43,6 +43,7 @@ use schema::Schemas;
 
 use crate::audit::Audit;
 use crate::catalog::Catalogue;
+use crate::results::{Owner, Results};
 use crate::upstream::{Caller, Upstreams};
 
 /// Characters of a failure's message, which may repeat an upstream server's words.
@@ -56,6 +57,7 @@ pub(crate) struct Gate {
     upstreams: Upstreams,
     limiter: Limiter,
     schemas: Arc<Schemas>,
+    results: Arc<Results>,
     /// Bytes that a reply may have.
     reply_bytes_max: usize,
     /// Answers to `ListTools`, which depend on a server's tools, the client and the policy alone: made once for each.
@@ -74,6 +76,8 @@ struct Briefs {
 #[derive(Clone, Debug)]
 pub(crate) struct Requester {
     pub(crate) caller: Caller,
+    /// Whose results it may read.
+    pub(crate) owner: Owner,
     /// What this execution may know of.
     pub(crate) scope: Arc<Scope>,
     pub(crate) usage: Arc<Usage>,
@@ -84,13 +88,14 @@ impl Requester {
     /// Its calls that need a person are put to these `approvers`.
     pub(crate) fn new(
         caller: Caller,
+        owner: Owner,
         scope: Scope,
         code: Arc<str>,
         approvers: Arc<Approvers>,
         audit: Arc<Audit>,
     ) -> Self {
         let approvals = Approvals::new(caller.clone(), code, approvers, audit);
-        Self { caller, scope: Arc::new(scope), usage: Arc::default(), approvals: Arc::new(approvals) }
+        Self { caller, owner, scope: Arc::new(scope), usage: Arc::default(), approvals: Arc::new(approvals) }
     }
 
     /// The AI client, by its own word.
@@ -104,10 +109,20 @@ impl Gate {
         policy: Policy,
         audit: Arc<Audit>,
         upstreams: Upstreams,
+        results: Arc<Results>,
         reply_bytes_max: usize,
     ) -> Self {
         let (policy, limiter, schemas) = (Force::of(policy), Limiter::default(), Arc::default());
-        Self { policy, audit, upstreams, limiter, schemas, reply_bytes_max, briefs: Mutex::default() }
+        Self {
+            policy,
+            audit,
+            upstreams,
+            limiter,
+            schemas,
+            results,
+            reply_bytes_max,
+            briefs: Mutex::default(),
+        }
     }
 
     /// The same for another policy and other servers, with the same log and what is counted already. From now on the new
@@ -119,6 +134,7 @@ impl Gate {
             upstreams,
             limiter: self.limiter.clone(),
             schemas: self.schemas.clone(),
+            results: self.results.clone(),
             reply_bytes_max: self.reply_bytes_max,
             briefs: Mutex::default(),
         }
@@ -152,9 +168,10 @@ impl Gate {
         let reply = match request {
             Request::ListTools { server } => self.list_tools(from, &server).await,
             Request::Describe { server, tool } => self.describe(from, call, &server, &tool).await,
-            Request::LoadResult { .. } => {
-                Err(failure(FailureCode::NotFound, "no result of that handle is kept".into()))
-            }
+            Request::LoadResult { handle } => match self.results.get(from.owner, &handle) {
+                Ok(json) => Ok(json.as_bytes().to_vec()),
+                Err(not_kept) => Err(failure(FailureCode::NotFound, not_kept.to_string())),
+            },
             Request::LoadSkill { .. } | Request::SearchSkills { .. } => {
                 Err(failure(FailureCode::NotFound, "no skill is saved".into()))
             }

@@ -1,4 +1,8 @@
-//! How much a piece of JSON will cost, before it is paid.
+//! How much a piece of JSON will cost, before it is paid, and a look into its text.
+
+mod text;
+
+pub(crate) use text::{Entry, JsonText, depth};
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};

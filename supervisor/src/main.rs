@@ -17,6 +17,7 @@ mod gate;
 mod json;
 mod pool;
 mod protections;
+mod results;
 mod supervisor;
 mod upstream;
 

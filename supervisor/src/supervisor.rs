@@ -15,6 +15,7 @@ use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Language, Refusal, Sandbox};
 use crate::gate::{Approvers, Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Lease, Pool, PoolError, Start};
+use crate::results::{Owner, Results};
 use crate::upstream::{Caller, Upstreams};
 use reload::InForce;
 
@@ -51,6 +52,7 @@ pub(crate) struct Supervisor {
     settings: Settings,
     in_force: Mutex<Arc<InForce>>,
     retired: Mutex<Vec<Upstreams>>,
+    results: Arc<Results>,
     approvers: Arc<Approvers>,
     python: Result<Pool, String>,
     typescript: Result<Pool, String>,
@@ -64,6 +66,17 @@ impl Supervisor {
         policy: Policy,
         languages: &[Language],
     ) -> Result<Self, StartError> {
+        let results = Results::in_memory(settings.results);
+        Self::start_with(settings, policy, languages, results)
+    }
+
+    /// The same with results that others may read.
+    pub(crate) fn start_with(
+        settings: Settings,
+        policy: Policy,
+        languages: &[Language],
+        results: Results,
+    ) -> Result<Self, StartError> {
         let audit = Audit::open(settings.audit.clone())?;
         for refusal in &settings.refused {
             tracing::warn!("{refusal}");
@@ -71,7 +84,8 @@ impl Supervisor {
         let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
         audit.keep_out(upstreams.secrets());
         let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
-        let gate = Gate::new(policy, audit.clone(), upstreams, reply_bytes_max);
+        let results = Arc::new(results);
+        let gate = Gate::new(policy, audit.clone(), upstreams, results.clone(), reply_bytes_max);
         // Before the first zygote: what is started from here on is started in our part of the hierarchy.
         let groups = ControlGroups::take();
         let pool = |language: Language| {
@@ -91,7 +105,7 @@ impl Supervisor {
         let (python, typescript) = (pool(Language::Python), pool(Language::Typescript));
         let in_force = Mutex::new(InForce::new(gate));
         let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
-        Ok(Self { settings, in_force, retired: Mutex::default(), approvers, python, typescript })
+        Ok(Self { settings, in_force, retired: Mutex::default(), results, approvers, python, typescript })
     }
 
     /// How a language's zygote sees this host, or why there is none.
@@ -127,6 +141,11 @@ impl Supervisor {
         &self.approvers
     }
 
+    /// What was too long to be shown.
+    pub(crate) fn results(&self) -> &Results {
+        &self.results
+    }
+
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -148,12 +167,13 @@ impl Supervisor {
             Ok(scope) => {
                 let patience = self.settings.limits.question;
                 let client = line.as_ref().and_then(|line| line.client.clone());
+                let owner = line.as_ref().map_or(Owner::LOCAL, |line| line.owner);
                 let questions = OpenQuestions::default();
                 let ai_client = line.map(|line| {
                     AiClient::new(line, execution, self.gate().audit(), patience, questions.clone())
                 });
                 let caller = Caller { execution, client, ai_client, questions };
-                self.run_checked(caller, request, scope, cancelled).await
+                self.run_checked(caller, owner, request, scope, cancelled).await
             }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
         }
@@ -185,6 +205,7 @@ impl Supervisor {
     async fn run_checked(
         &self,
         caller: Caller,
+        owner: Owner,
         request: CodeRequest,
         scope: Scope,
         cancelled: &CancellationToken,
@@ -212,7 +233,8 @@ impl Supervisor {
         let gate = self.gate();
         let (code, approvers) = (request.code.as_str().into(), self.approvers.clone());
         let audit = gate.audit();
-        let from = Requester::new(caller, scope.within(&gate.servers()), code, approvers, audit.clone());
+        let scope = scope.within(&gate.servers());
+        let from = Requester::new(caller, owner, scope, code, approvers, audit.clone());
         let program =
             Program { language: request.language, code: &request.code, servers: from.scope.servers() };
         note(audit.execution(execution, from.caller.client.as_ref(), program));

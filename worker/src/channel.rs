@@ -91,21 +91,41 @@ impl Channel {
     /// Says that the worker is sealed, and waits for its job.
     pub fn receive_job(&self) -> Job {
         self.send(&FromWorker::Ready);
-        loop {
-            if let Some(job) = self.lock().job.take() {
-                return job;
-            }
-            self.read(None);
-        }
+        self.wait_for_job()
+    }
+
+    /// Sends the outcome of a session's run, and waits for its next one.
+    pub fn next_job(&self, outcome: Outcome) -> Job {
+        self.tell(outcome);
+        self.wait_for_job()
     }
 
     /// Sends the outcome and waits for the end: the supervisor answers its client first and kills this process then.
     pub fn finish(&self, outcome: Outcome) -> ! {
+        self.tell(outcome);
+        loop {
+            self.read(None);
+        }
+    }
+
+    fn tell(&self, outcome: Outcome) {
         if !self.send(&FromWorker::Done(outcome)) {
             self.send(&FromWorker::Done(Outcome::Error(self.value_too_large())));
         }
+    }
+
+    /// Threads of a session's code may be at the socket too.
+    fn wait_for_job(&self) -> Job {
+        let mut state = self.lock();
         loop {
-            self.read(None);
+            if let Some(job) = state.job.take() {
+                return job;
+            }
+            (state, _) = self.wait(state, None);
+            if !state.replies.is_empty() {
+                // Read here, meant for an event loop elsewhere.
+                let _ = self.handed_over.write(1);
+            }
         }
     }
 
@@ -120,7 +140,7 @@ impl Channel {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere leaves nothing half done that matters: the worker has one execution to live.
+        // A panic elsewhere leaves nothing half done that matters: each step leaves a state that the next one can take.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -30,6 +30,6 @@ pub trait Engine {
     /// there.
     fn warm(&mut self, sandboxed: &Sandboxed);
 
-    /// Runs the one job of this worker.
+    /// Runs the one job of this worker, or the next one of its session.
     fn run(&mut self, sandboxed: &Sandboxed, job: &Job) -> Outcome;
 }

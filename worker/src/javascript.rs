@@ -10,11 +10,15 @@
 //! the native functions below them are few (see `host`).
 
 mod base64;
+mod calls;
 mod ending;
 mod engine;
 mod errors;
+mod excerpts;
+mod hints;
 mod host;
 mod marks;
+mod mistakes;
 mod modules;
 mod natives;
 mod nesting;
@@ -22,6 +26,7 @@ mod positions;
 mod realm;
 mod requests;
 mod run_loop;
+mod subjects;
 mod timers;
 mod typescript;
 mod values;

@@ -33,6 +33,11 @@ pub fn install() -> nix::Result<()> {
     Ok(())
 }
 
+/// Forgets what was meant for a run that is over: a session goes on after it.
+pub fn forget() {
+    PENDING.store(0, Ordering::Relaxed);
+}
+
 /// Whether the code must stop, and why.
 #[must_use]
 pub fn pending() -> Option<Interrupt> {

@@ -177,9 +177,15 @@ fn be_worker(
     if warm {
         engine.warm(&sandboxed);
     }
-    let job = channel.receive_job();
-    let outcome = engine.run(&sandboxed, &job);
-    channel.finish(outcome)
+    let mut job = channel.receive_job();
+    loop {
+        let outcome = engine.run(&sandboxed, &job);
+        if !job.session {
+            channel.finish(outcome)
+        }
+        job = channel.next_job(outcome);
+        signals::forget();
+    }
 }
 
 fn reap(socket: &OwnedFd) -> Result<(), ZygoteError> {

@@ -82,6 +82,10 @@ fn conversations(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
         with(&[9, 5, 4, 9, 5, 5, 9, 5, 4, 9, 5, 5]),
         with(&[9, 5, 0, 9, 5, 1, 9, 5, 2]),
         with(&[9, 5, 3, 7, 0, 0, 0, 3, 4, 3, 4]),
+        // Sessions: three runs with what is left over between them, an end too many, a plain run of what rests.
+        vec![4, 3, 9, 0, 12, 9, 5, 3, 5, 13, 4, 0, 1, b'x', 12, 9, 5, 3, 3, 4, 6, 13, 12, 5],
+        vec![4, 3, 9, 0, 12, 5, 5],
+        vec![4, 3, 9, 0, 12, 5, 1, 12, 2],
     ];
     let spoken = messages.iter().map(|frame| with(&[&[8, frame.len() as u8 - 4], &frame[4..]].concat()));
     seeds.extend(spoken);

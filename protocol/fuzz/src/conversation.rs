@@ -34,7 +34,9 @@ struct Watched {
     limits: ConversationLimits,
     begun: bool,
     sealed: bool,
-    ran: bool,
+    /// Some while it runs, rests or is over: whether it is a session.
+    ran: Option<bool>,
+    resting: bool,
     over: bool,
     last_id: u32,
     under_way: BTreeSet<u32>,
@@ -51,7 +53,8 @@ impl Watched {
             limits,
             begun: false,
             sealed: false,
-            ran: false,
+            ran: None,
+            resting: false,
             over: false,
             last_id: 0,
             under_way: BTreeSet::new(),
@@ -68,14 +71,17 @@ impl Watched {
         }
     }
 
+    /// Or rests: both may ask and print.
     fn is_running(&self) -> bool {
-        self.ran && !self.over
+        self.ran.is_some() && !self.over
     }
 
     fn step(&mut self, input: &mut Input<'_>) {
-        match input.byte() % 12 {
+        match input.byte() % 14 {
             0 => self.receive(FromWorker::Ready),
-            1 => self.run(),
+            1 => self.run(false),
+            12 => self.run(true),
+            13 => self.abandon(),
             2 => self.receive(FromWorker::Refused { reason: "no".into() }),
             3 => {
                 let id = self.id(input);
@@ -124,11 +130,25 @@ impl Watched {
         }
     }
 
-    /// Code goes to an idle worker, once.
-    fn run(&mut self) {
-        let idle = self.sealed && !self.ran && !self.over;
-        assert_eq!(self.conversation.run(), idle);
-        self.ran |= idle;
+    /// Code goes to an idle worker, once, and to a session that rests.
+    fn run(&mut self, in_session: bool) {
+        let idle = self.sealed && self.ran.is_none() && !self.over;
+        let may = idle || self.resting && !self.over && in_session;
+        assert_eq!(self.conversation.run(in_session), may);
+        if may {
+            self.ran = Some(in_session);
+            self.resting = false;
+        }
+    }
+
+    /// What was asked in a run that is over is given up as a whole.
+    fn abandon(&mut self) {
+        let given_up: BTreeSet<u32> = self.conversation.abandon().iter().map(|call| call.0).collect();
+        if self.resting && !self.over {
+            assert_eq!(given_up, std::mem::take(&mut self.under_way));
+        } else {
+            assert!(given_up.is_empty());
+        }
     }
 
     /// What was asked is answered once, and nothing else is.
@@ -178,8 +198,12 @@ impl Watched {
                 }
             }
             (Action::Finish(told), FromWorker::Done(outcome)) => {
-                assert!(self.is_running() && told == outcome);
-                self.over = true;
+                assert!(self.is_running() && !self.resting && told == outcome);
+                match self.ran {
+                    Some(true) => self.resting = true,
+                    _ => self.over = true,
+                }
+                (self.calls, self.lookups, self.printed) = (0, 0, 0);
             }
             (Action::Stop(limit), message) => {
                 assert!(self.is_running() && self.exceeds(limit, &message), "{limit:?} is not reached");
@@ -211,7 +235,8 @@ impl Watched {
         let kind = match (violation, message) {
             (Violation::OutOfPhase { .. }, message) => {
                 let begins = matches!(message, FromWorker::Ready | FromWorker::Refused { .. });
-                assert!(if begins { self.begun } else { !self.is_running() });
+                let ends_again = self.resting && matches!(message, FromWorker::Done(_));
+                assert!(if begins { self.begun } else { ends_again || !self.is_running() });
                 "OutOfPhase"
             }
             (Violation::ReusedCallId(id), FromWorker::Request { call, .. }) => {

@@ -14,12 +14,13 @@ use super::approvals::keyboard::Keyboard;
 use super::approvals::screen::{Event, Reply, Screen};
 use super::approvals::{ANSWERS_MAX, EVENTS_MAX};
 use super::terminal::{for_stderr, for_stdout};
-use super::{UNAVAILABLE, USAGE, start};
+use super::{UNAVAILABLE, USAGE, load, result, started};
 use crate::config::Files;
 use crate::control::ControlSocket;
-use crate::execution::{Answer, Language, Refusal, parsed};
+use crate::execution::{self, Answer, Language, Refusal, parsed};
 use crate::gate::{FromSupervisor, Seat, Watcher};
-use crate::supervisor::CodeRequest;
+use crate::results::Owner;
+use crate::supervisor::{CodeRequest, Supervisor};
 
 /// Bytes that are read of a program: beyond any limit that can be configured for code.
 const READ_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -42,7 +43,7 @@ pub(super) struct Arguments {
     /// Only this server, or of it only NAME.TOOL or NAME.BEGINNING*; may be given several times
     #[arg(long, value_name = "NAME[.TOOL]")]
     server: Vec<String>,
-    /// Print the whole answer as JSON
+    /// Print the answer as JSON, as an AI client gets it
     #[arg(long)]
     json: bool,
 }
@@ -57,7 +58,7 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
             return ExitCode::from(USAGE);
         }
     };
-    let supervisor = match start(files, &[request.language]) {
+    let supervisor = match start(files, request.language) {
         Ok(supervisor) => supervisor,
         Err(status) => return status,
     };
@@ -79,7 +80,9 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     let answer = supervisor.run_code(request, &cancelled).await;
     supervisor.close().await;
     if json {
-        println!("{:#}", answer.to_json())
+        let keep = |json: &str| supervisor.results().keep(Owner::LOCAL, json);
+        let (limit, more) = (supervisor.settings().shown_bytes, "lockhouse result HANDLE --offset N");
+        println!("{:#}", execution::shorten(&answer, limit, more, keep))
     } else {
         print_for_people(&answer)
     }
@@ -88,6 +91,12 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
         Some(Refusal::Unavailable) => UNAVAILABLE,
         None => answer.status.exit_code(),
     })
+}
+
+fn start(files: &Files, language: Language) -> Result<Supervisor, ExitCode> {
+    let (settings, policy) = load(files)?;
+    let results = result::kept(settings.results);
+    started(Supervisor::start_with(settings, policy, &[language], results))
 }
 
 /// Puts questions to whoever sits at this terminal.

@@ -24,6 +24,7 @@ pub(super) struct Document {
     pub(super) audit: Audit,
     pub(super) approvals: Approvals,
     pub(super) catalogue: Catalogue,
+    pub(super) results: Results,
     /// Files of AI clients whose servers are ours too.
     pub(super) servers_files: Vec<String>,
     /// Read by [`dialects::read_own`], which knows what must not be shown.
@@ -160,6 +161,20 @@ impl Default for Catalogue {
     }
 }
 
+/// `[results]`: what was too long to be shown.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Results {
+    pub(super) keep_mib: u32,
+    pub(super) keep_seconds: u32,
+}
+
+impl Default for Results {
+    fn default() -> Self {
+        Self { keep_mib: 64, keep_seconds: 3_600 }
+    }
+}
+
 impl Document {
     /// Reads and checks the file.
     pub(super) fn parse(source: &Source, surroundings: &Surroundings) -> Result<Self, Diagnostics> {
@@ -187,6 +202,7 @@ impl Document {
             (self.audit != other.audit, "[audit]"),
             (self.approvals != other.approvals, "[approvals]"),
             (self.catalogue != other.catalogue, "[catalogue]"),
+            (self.results != other.results, "[results]"),
         ];
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, table)| table).collect()
     }
@@ -219,6 +235,8 @@ impl Document {
             ((1..=1_000_000).contains(&pool.recycle_after), "recycle_after", "1 to 1000000"),
             ((1..=86_400).contains(&pool.recycle_seconds), "recycle_seconds", "1 to 86400"),
             ((0..=8_760).contains(&self.catalogue.lifetime_hours), "lifetime_hours", "0 to 8760"),
+            ((0..=65_536).contains(&self.results.keep_mib), "keep_mib", "0 to 65536"),
+            ((1..=604_800).contains(&self.results.keep_seconds), "keep_seconds", "1 to 604800"),
             ((1..=3_650).contains(&self.audit.keep_days), "keep_days", "1 to 3650"),
             ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
         ];

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::Ended;
+use super::shown::{Parts, calls, cut_text};
 use super::told::{changed, told};
 use crate::gate::CallRecord;
 
@@ -100,9 +101,9 @@ pub(crate) enum Refusal {
     Unavailable,
 }
 
-/// Characters of an error's parts. The worker made them, so the limits are kept here.
-const NAME_CHARS_MAX: usize = 200;
-const TEXT_CHARS_MAX: usize = 4_000;
+/// Bytes of an error's parts. The worker made them, so the limits are kept here.
+const NAME_BYTES_MAX: usize = 200;
+const TEXT_BYTES_MAX: usize = 4_000;
 
 impl Answer {
     /// An execution that never got to a worker.
@@ -146,43 +147,45 @@ impl Answer {
         }
     }
 
-    /// The whole answer. Absent parts are left out.
+    /// The whole answer, whatever its length.
     pub(crate) fn to_json(&self) -> Value {
-        self.to_json_with(self.value.as_deref().map(parsed))
+        let value = self.value.as_deref();
+        let bytes = value.map_or(0, |value| value.get().len()) + self.stdout.len() + self.stderr.len();
+        self.to_json_of(Parts {
+            value: value.map(parsed),
+            stdout: self.stdout.as_str().into(),
+            stderr: self.stderr.as_str().into(),
+            calls: calls::each(&self.calls),
+            bytes,
+        })
     }
 
-    /// The answer with this in the place of its value.
-    pub(crate) fn to_json_with(&self, value: Option<Value>) -> Value {
+    /// The answer with these in the place of its parts. Absent ones are left out.
+    pub(super) fn to_json_of(&self, parts: Parts<'_>) -> Value {
         let mut answer = json!({"execution": self.execution.to_string(), "status": self.status.as_str()});
         let mut put = |name: &str, value: Value| answer[name] = value;
-        if let Some(value) = value {
+        if let Some(value) = parts.value {
             put("value", value);
         }
-        for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+        for (name, text) in [("stdout", parts.stdout), ("stderr", parts.stderr)] {
             if !text.is_empty() {
-                put(name, text.as_str().into());
+                put(name, text.into());
             }
         }
         if let Some(error) = &self.error {
             put("error", error_json(error, self.changed.as_deref()));
         }
-        put("calls", self.calls.iter().map(call_json).collect());
-        let kept_out = self.bytes_kept_out();
+        put("calls", parts.calls);
+        // Of what tools answered, what did not become part of this.
+        let received: usize = self.calls.iter().map(|call| call.bytes).sum();
         let mut stats = self.stats.clone();
         stats.insert("tool_calls".into(), self.calls.len().into());
-        stats.insert("bytes_kept_out".into(), kept_out.into());
+        stats.insert("bytes_kept_out".into(), received.saturating_sub(parts.bytes).into());
         put("stats", Value::Object(stats));
         if let Some(sandbox) = &self.sandbox {
             put("sandbox", sandbox.to_json());
         }
         answer
-    }
-
-    /// Bytes of tool results that did not become part of the answer.
-    pub(crate) fn bytes_kept_out(&self) -> usize {
-        let received: usize = self.calls.iter().map(|call| call.bytes).sum();
-        let value = self.value.as_ref().map_or(0, |value| value.get().len());
-        received.saturating_sub(value + self.stdout.len() + self.stderr.len())
     }
 }
 
@@ -201,16 +204,13 @@ pub(crate) fn parsed(raw: &RawValue) -> Value {
 }
 
 fn bounded(error: CodeError) -> CodeError {
-    let cut = |text: String, max: usize| match text.char_indices().nth(max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    };
+    let cut = |text: String, max: usize| cut_text(&text, max).unwrap_or(text);
     CodeError {
-        kind: cut(error.kind, NAME_CHARS_MAX),
-        code: error.code.map(|code| cut(code, NAME_CHARS_MAX)),
-        message: cut(error.message, TEXT_CHARS_MAX),
-        traceback: error.traceback.map(|text| cut(text, TEXT_CHARS_MAX)),
-        hint: error.hint.map(|hint| cut(hint, TEXT_CHARS_MAX)),
+        kind: cut(error.kind, NAME_BYTES_MAX),
+        code: error.code.map(|code| cut(code, NAME_BYTES_MAX)),
+        message: cut(error.message, TEXT_BYTES_MAX),
+        traceback: error.traceback.map(|text| cut(text, TEXT_BYTES_MAX)),
+        hint: error.hint.map(|hint| cut(hint, TEXT_BYTES_MAX)),
         ..error
     }
 }
@@ -244,11 +244,4 @@ fn error_json(error: &CodeError, changed: Option<&str>) -> Value {
         }
     }
     json
-}
-
-fn call_json(call: &CallRecord) -> Value {
-    json!({
-        "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes,
-        "ms": call.ms, "bytes": call.bytes,
-    })
 }

@@ -20,6 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::ai_client::{Abilities, Answer, Line, Message, Posed, Question, Unasked};
 use crate::execution;
+use crate::results::Owner;
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// Executions that wait for an AI client to come back, at one time.
@@ -52,10 +53,11 @@ impl Run {
         supervisor: Arc<Supervisor>,
         request: CodeRequest,
         client: Option<ClientName>,
+        owner: Owner,
         abilities: Abilities,
         token: CancellationToken,
     ) -> Self {
-        let (line, messages) = Line::new(client, abilities);
+        let (line, messages) = Line::new(client, owner, abilities);
         let cancelling = token.clone().drop_guard();
         let run = async move { supervisor.run_code_for(Some(line), request, &token).await };
         Self { answer: tokio::spawn(run), messages, _cancelling: cancelling }

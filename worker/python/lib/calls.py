@@ -6,11 +6,10 @@ import threading
 from sys import _getframe
 
 import _lockhouse
+import lockhouse_sources as sources
 from lockhouse_streams import flush, require_room
 from lockhouse_values import from_envelope, parse, to_json
 
-
-CODE = "<code>"  # The file name of the program.
 _FRAMES_MAX = 64
 _REMEMBERED_BYTES = 64 * 1024
 
@@ -67,7 +66,7 @@ def line_here():
     """The line of the program that is being run, by the nearest frame of its own; None where there is none near."""
     frame = _getframe(2)
     for _ in range(_FRAMES_MAX):
-        if frame.f_code.co_filename == CODE:
+        if sources.is_current(frame.f_code.co_filename):
             line = frame.f_lineno
             return line if line is not None and 0 < line else None
         frame = frame.f_back

@@ -5,10 +5,11 @@ import re
 import traceback
 import warnings
 
-import lockhouse_source as source
-from lockhouse_calls import CODE as FILENAME, ToolError
+import lockhouse_excerpts as excerpts
+import lockhouse_sources as sources
+from lockhouse_calls import ToolError
+from lockhouse_excerpts import Place
 from lockhouse_hints import hint, truth
-from lockhouse_source import Place, set_source
 
 MAX_MESSAGE = 2_000
 MAX_TRACEBACK = 4_096
@@ -37,7 +38,7 @@ def report(error, awaiting=None):
     """The parts of a failure, each bounded. `awaiting` is the main coroutine, if there is one."""
     frames = _frames(error.__traceback__) or _awaited(awaiting)
     place = _place(error.__traceback__, frames)
-    line, column = place.line, source.column(place.span) if place.span else None
+    line, column = place.line, excerpts.column(place)
     if _is_in_source(error) and not frames:
         line, column = _positive(error.lineno), _positive(error.offset)
     is_limit = isinstance(error, (ExecutionInterrupted, CpuLimitReached)) or type(error) is MemoryError and not error.args
@@ -87,7 +88,7 @@ def _frames(trace):
     """(code, line, instruction, times) of the code's own frames, outermost first; of very many the ends."""
     frames = []
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == FILENAME:
+        if sources.is_code(trace.tb_frame.f_code.co_filename):
             code, line, times = trace.tb_frame.f_code, trace.tb_lineno, 1
             if frames and frames[-1][:2] == (code, line):
                 times += frames.pop()[3]
@@ -103,23 +104,24 @@ def _awaited(coroutine):
     frames = []
     while getattr(coroutine, "cr_frame", None) is not None:
         frame = coroutine.cr_frame
-        if frame.f_code.co_filename == FILENAME:
+        if sources.is_code(frame.f_code.co_filename):
             frames.append((frame.f_code, frame.f_lineno, frame.f_lasti, 1))
         coroutine = coroutine.cr_await
     return frames
 
 
 def _place(trace, frames):
-    """Where the code's own innermost frame is."""
-    if not frames:
-        return Place(None, None, None)
+    """Where the innermost frame of the program that is run is."""
+    own = [frame for frame in frames if sources.is_current(frame[0].co_filename)]
+    if not own:
+        return Place(None, None, None, None)
     innermost = None
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == FILENAME:
+        if sources.is_current(trace.tb_frame.f_code.co_filename):
             innermost = trace.tb_frame
         trace = trace.tb_next
-    code, line, instruction, _ = frames[-1]
-    return Place(innermost, line, source.span(code, line, instruction))
+    code, line, instruction, _ = own[-1]
+    return Place(innermost, code.co_filename, line, excerpts.span(code, line, instruction))
 
 
 def _chain(error, frames, alone=False):
@@ -146,15 +148,16 @@ def _one(error, frames, brief):
     """One error of a chain; a `brief` one has its words elsewhere, if they are many."""
     lines = ["Traceback (most recent call last):"] if frames else []
     for number, (code, line, instruction, times) in enumerate(frames):
-        place = source.span(code, line, instruction) if number >= len(frames) - _MARKED else None
-        entry = [f'  File "{FILENAME}", line {line}, in {code.co_name}', *source.excerpt(line, place)]
+        span = excerpts.span(code, line, instruction) if number >= len(frames) - _MARKED else None
+        name = sources.shown(code.co_filename)
+        entry = [f'  File "{name}", line {line}, in {code.co_name}', *excerpts.excerpt(code.co_filename, line, span)]
         lines.extend(entry * min(times, _COLLAPSE))
         if times > _COLLAPSE:
             lines.append(f"  [Previous line repeated {times - _COLLAPSE} more times]")
     if _is_in_source(error):
-        lines.append(f'  File "{FILENAME}", line {error.lineno}')
+        lines.append(f'  File "{sources.shown(error.filename)}", line {error.lineno}')
         if _positive(error.lineno) and _positive(error.offset):
-            lines.extend(source.marked(error.lineno, error.offset))
+            lines.extend(excerpts.marked(error.filename, error.lineno, error.offset))
     module = _CLASS["__module__"].__get__(type(error))
     prefix = "" if module in ("builtins", "__main__", __name__) else f"{_clean(module, 200)}."
     message = _clean(_message(error, frames[-1][1] if frames else None), MAX_MESSAGE // 2)
@@ -174,7 +177,7 @@ _GROUP = getattr(builtins, "BaseExceptionGroup", ())  # From 3.11 on.
 
 
 def _is_in_source(error):
-    return isinstance(error, SyntaxError) and error.filename == FILENAME
+    return isinstance(error, SyntaxError) and type(error.filename) is str and sources.is_current(error.filename)
 
 
 # Where a module's file is says nothing to the code, and something of the machine.
@@ -201,7 +204,7 @@ def _message(error, line=None):
     if isinstance(error, ImportError):
         message = _FILE_OF_MODULE.sub("", message)
     if not message and isinstance(error, AssertionError):
-        return f"it does not hold: {_clean(source.line_of(line).strip(), 200)}" if line else "it does not hold"
+        return f"it does not hold: {_clean(excerpts.current_line(line).strip(), 200)}" if line else "it does not hold"
     if not message:
         message = _WORDLESS.get(_CLASS["__name__"].__get__(type(error)), "")
     try:

@@ -11,7 +11,7 @@ from lockhouse_calls import ToolError
 from lockhouse_sealed import (
     DEBUGGER, ENVIRONMENT, FILES, NETWORK, PACKAGES, PARALLEL, PREFIX, SYSTEM, why_missing,
 )
-from lockhouse_source import line_of, whole
+from lockhouse_excerpts import current_line, whole
 
 _DATABASE = f"{PREFIX}: files cannot be opened; use sqlite3.connect(':memory:') instead"
 _LOCALES = f"{PREFIX}: the C locale is the only one; format with f-strings instead"
@@ -77,7 +77,7 @@ def hint(error, message, place):
 
 
 def _hint_for_syntax(error, message, place):
-    line = line_of(error.lineno if type(error.lineno) is int else 0)
+    line = current_line(error.lineno if type(error.lineno) is int else 0)
     for part, words in _SYNTAX:
         if part in message:
             return words

@@ -6,10 +6,10 @@ import re
 from json import JSONDecodeError
 from types import CoroutineType, FunctionType
 
+import lockhouse_sources as sources
 import lockhouse_subjects as subjects
-from lockhouse_calls import CODE
 from lockhouse_servers import ServerModule
-from lockhouse_source import line_of
+from lockhouse_excerpts import current_line
 from lockhouse_subjects import UNKNOWN, clip, keys_of, shape
 from lockhouse_values import Text
 
@@ -107,10 +107,10 @@ def _misused(found, place):
     function = place.frame and {**place.frame.f_globals, **place.frame.f_locals}.get(found[1].partition(".")[0])
     if isinstance(function, type):
         function = type.__dict__["__dict__"].__get__(function).get(found[1].rpartition(".")[2])
-    if type(function) is not FunctionType or function.__code__.co_filename != CODE:
+    if type(function) is not FunctionType or not sources.is_current(function.__code__.co_filename):
         return None
     number = function.__code__.co_firstlineno
-    return f"line {number} says: {line_of(number).strip()[:200]}"
+    return f"line {number} says: {current_line(number).strip()[:200]}"
 
 
 _TYPE_ERRORS = (

@@ -5,16 +5,17 @@
 """
 
 import _lockhouse
-from lockhouse_calls import ToolError, ask, call, identifier, known_servers, server_named
+from lockhouse_calls import ToolError, ask, call, identifier, known_servers, read, server_named
 from lockhouse_calls import arguments_of as _arguments_of, tools_of as _tools_of
 from lockhouse_resources import get_prompt, list_prompts, list_resources, read_resource
 from lockhouse_servers import server_attribute as _server_attribute
-from lockhouse_values import Blob, Text
+from lockhouse_streams import flush, require_room
+from lockhouse_values import Blob, Text, kept
 
 __path__ = []
 __all__ = [
     "Blob", "Text", "ToolError", "call_tool", "describe", "get_prompt", "list_prompts", "list_resources", "list_servers",
-    "read_resource", "search_tools",
+    "load_result", "read_resource", "search_tools",
 ]
 
 
@@ -35,6 +36,13 @@ def search_tools(query, limit=10, detail="signatures"):
 def describe(server, tool=None):
     """One tool in full: describe("github", "list_issues"), describe("github.list_issues") or describe(list_issues)."""
     return ask(_lockhouse.describe, *_named(server, tool))
+
+
+def load_result(handle):
+    """A result that was too long to be shown, whole: the value, or the text that was printed."""
+    flush()
+    require_room()
+    return read(kept, _lockhouse.load_result(str(handle)))
 
 
 def call_tool(server, tool=None, arguments=None, /, **named):

@@ -13,6 +13,7 @@ import lockhouse_errors as errors
 import lockhouse_preload
 import lockhouse_sealed
 import lockhouse_servers
+import lockhouse_sources as sources
 import lockhouse_streams
 from lockhouse_values import to_json
 
@@ -35,13 +36,15 @@ _set_recursion_limit = sys.setrecursionlimit
 
 
 class _Execution:
-    """What the one execution of a process holds."""
+    """What the one execution of a process holds, or the session whose runs they are."""
 
     interruptible = False
     loop = None
     coroutine = None
     reserve = None
     first_main = None
+    session_main = None
+    runs = 0
 
 
 def preload(extra):
@@ -82,13 +85,13 @@ def warm():
     run("1 / 0", [])
 
 
-def run(code, servers):
+def run(code, servers, session=False):
     """Runs one program: ("value", JSON or None), or how it failed and the parts of a report."""
     try:
         try:
             _Execution.interruptible = True
             lockhouse_servers.begin(servers)
-            value = _execute(code)
+            value = _execute(code, _main_of_session() if session else _main(), sources.begin(code, _run_of(session)))
             answer = "value", None if value is None else to_json(value)
             lockhouse_sealed.tell_unsaid()
             lockhouse_streams.flush()
@@ -100,14 +103,37 @@ def run(code, servers):
         return _failed(error)
 
 
-def _execute(code):
-    errors.set_source(code)
-    _Execution.coroutine = None
+def _main():
     main = ModuleType("__main__")
+    main.__dict__["__builtins__"] = builtins
+    return main
+
+
+def _main_of_session():
+    """The module whose names stay from run to run."""
+    if _Execution.session_main is None:
+        _Execution.session_main = _main()
+    if _Execution.reserve is None:
+        try:
+            _Execution.reserve = bytes(_RESERVE_BYTES)
+        except MemoryError:
+            pass  # The code of this run may be about to free some.
+    return _Execution.session_main
+
+
+def _run_of(session):
+    if session:
+        _Execution.runs += 1
+        return _Execution.runs
+    return None
+
+
+def _execute(code, main, filename):
+    _Execution.coroutine = None
     names = main.__dict__
-    names["__builtins__"] = builtins
+    names.pop(_RESULT, None)
     sys.modules["__main__"] = main
-    result = eval(_compiled(code), names)
+    result = eval(_compiled(code, filename), names)
     if isinstance(result, CoroutineType):
         _finish(result)
     value = names.pop(_RESULT, None)
@@ -115,15 +141,15 @@ def _execute(code):
     return _finish(value) if isinstance(value, CoroutineType) else value
 
 
-def _compiled(code):
+def _compiled(code, filename):
     """The program, with its last expression stored under a name that it cannot use."""
     try:
-        tree = compile(code, errors.FILENAME, "exec", ast.PyCF_ONLY_AST | _FLAGS, dont_inherit=True)
+        tree = compile(code, filename, "exec", ast.PyCF_ONLY_AST | _FLAGS, dont_inherit=True)
         if tree.body and isinstance(tree.body[-1], ast.Expr):
             last = tree.body[-1]
             name = ast.copy_location(ast.Name(_RESULT, ast.Store()), last)
             tree.body[-1] = ast.copy_location(ast.Assign([name], last.value), last)
-        return compile(tree, errors.FILENAME, "exec", _FLAGS, dont_inherit=True)
+        return compile(tree, filename, "exec", _FLAGS, dont_inherit=True)
     except (MemoryError, RecursionError):  # The parser's words for its own limits.
         raise SyntaxError("the code is nested too deeply") from None
 
@@ -134,10 +160,18 @@ def _finish(coroutine):
 
 
 def _event_loop():
-    if _Execution.loop is None:
+    if _Execution.loop is None or _Execution.loop.is_closed():
         _Execution.loop = asyncio.new_event_loop()
         asyncio.set_event_loop(_Execution.loop)
     return _Execution.loop
+
+
+def _drop_loop():
+    """In a session: what a stopped run was at, and the tasks that it had started, end with it."""
+    loop, _Execution.loop = _Execution.loop, None
+    if loop is not None:
+        loop.set_exception_handler(lambda loop, context: None)
+        loop.close()
 
 
 def _failed(error):
@@ -156,6 +190,8 @@ def _failed(error):
         elif isinstance(error, errors.CpuLimitReached):
             kind = "cpu"
         report = errors.report(error, _Execution.coroutine)
+        if _Execution.session_main is not None and kind in ("interrupted", "cpu"):
+            _drop_loop()
     except BaseException:
         report = {"kind": errors.name_of(error), "code": None, "message": "the error cannot be described", "line": None,
                   "column": None, "traceback": None, "hint": None}

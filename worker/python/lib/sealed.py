@@ -15,8 +15,9 @@ import socket
 import sys
 from importlib.machinery import BuiltinImporter, FrozenImporter
 
-from lockhouse_calls import CODE, identifier, server_named
+from lockhouse_calls import identifier, server_named
 from lockhouse_servers import ServerFinder
+from lockhouse_sources import is_code
 from lockhouse_streams import INPUT, PREFIX, tell
 
 TOOL = "use a tool of an MCP server instead"
@@ -163,7 +164,7 @@ def _unset(original):
             if "default" in asker.f_locals and asker.f_locals["default"] is None:  # get, and os.getenv above it.
                 while asker.f_globals.get("__name__") in ("collections.abc", "_collections_abc", "os"):
                     asker = asker.f_back
-                if asker.f_code.co_filename == CODE:
+                if is_code(asker.f_code.co_filename):
                     tell(ENVIRONMENT, "os.environ is empty")
             raise KeyError(f"{name}: {ENVIRONMENT}") from None
 
@@ -199,7 +200,7 @@ def _absence(original, words, owner):
         caller = sys._getframe(1)
         if str(caller.f_globals.get("__name__")).startswith("pathlib"):
             caller = caller.f_back
-        if caller.f_code.co_filename == CODE:
+        if is_code(caller.f_code.co_filename):
             tell(words, f"{owner.__name__.replace('posixpath', 'os.path')}.{original.__name__} is always {answer}")
         return answer
 
@@ -209,7 +210,7 @@ def _absence(original, words, owner):
 def _note(words):
     """Remembers a refusal within a library. It may be swallowed there, as `configparser` does."""
     frame, function = sys._getframe(2), None
-    while frame is not None and frame.f_code.co_filename != CODE:
+    while frame is not None and not is_code(frame.f_code.co_filename):
         if frame.f_globals.get("__name__") in _CONTENT or frame.f_code.co_name in _CONTENT:
             return
         function, frame = frame, frame.f_back

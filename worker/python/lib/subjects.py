@@ -6,7 +6,7 @@ import builtins
 from types import CoroutineType
 
 from lockhouse_calls import last_answer
-from lockhouse_source import whole
+from lockhouse_excerpts import whole
 from lockhouse_values import Text
 
 _KEYS = 12

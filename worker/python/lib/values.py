@@ -72,6 +72,12 @@ def parse(data):
     return _decode(str(data, "utf-8"))
 
 
+def kept(data):
+    """A value that the supervisor kept."""
+    value = parse(data)
+    return Text(value) if type(value) is str else value
+
+
 def from_envelope(data):
     """What a call gives to the code: structured content as it is, else text, else the content blocks."""
     envelope = parse(data)

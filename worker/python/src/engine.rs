@@ -14,16 +14,17 @@ use pyo3::types::{PyBytes, PyDict, PyModule};
 use crate::native;
 
 /// The Python side, in the order in which each may import the ones before it.
-const MODULES: [(&str, &str); 16] = [
+const MODULES: [(&str, &str); 17] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_streams", include_str!("../lib/streams.py")),
+    ("lockhouse_sources", include_str!("../lib/sources.py")),
     ("lockhouse_calls", include_str!("../lib/calls.py")),
     ("lockhouse_resources", include_str!("../lib/resources.py")),
     ("lockhouse_servers", include_str!("../lib/servers.py")),
     ("mcp_tools", include_str!("../lib/mcp_tools.py")),
     ("mcp_tools.aio", include_str!("../lib/aio.py")),
     ("lockhouse_sealed", include_str!("../lib/sealed.py")),
-    ("lockhouse_source", include_str!("../lib/source.py")),
+    ("lockhouse_excerpts", include_str!("../lib/excerpts.py")),
     ("lockhouse_subjects", include_str!("../lib/subjects.py")),
     ("lockhouse_hints_names", include_str!("../lib/hints_names.py")),
     ("lockhouse_hints_values", include_str!("../lib/hints_values.py")),
@@ -91,7 +92,7 @@ impl Engine for PythonEngine {
     fn run(&mut self, _sandboxed: &Sandboxed, job: &Job) -> Outcome {
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
         let outcome = Python::attach(|py| {
-            outcome(&self.runner.bind(py).call_method1("run", (job.code.as_str(), servers))?)
+            outcome(&self.runner.bind(py).call_method1("run", (job.code.as_str(), servers, job.session))?)
         });
         // The runner catches what the code raises. An interrupt can still land in the runner itself.
         outcome.unwrap_or_else(|error| {

@@ -159,7 +159,12 @@ pub(crate) fn search<'py>(py: Python<'py>, query: String, limit: u32, detail: &s
 /// A value that the supervisor keeps.
 #[pyfunction]
 pub(crate) fn load_result<'py>(py: Python<'py>, handle: &str) -> PyResult<Pair<'py>> {
-    ask(py, ResultHandle::new(handle).map(|handle| Request::LoadResult { handle }))
+    match ResultHandle::new(handle) {
+        Ok(handle) => ask(py, Ok::<_, InvalidName>(Request::LoadResult { handle })),
+        Err(invalid) => {
+            pair(py, Err(Failure { code: FailureCode::NotFound, ..unknown(invalid.to_string()) }))
+        }
+    }
 }
 
 /// A saved skill's code.

@@ -60,7 +60,7 @@ impl End {
             && !subject.is_empty()
         {
             message = format!("{message} while it waited for {subject}");
-            errors::locate(&mut error, &stack, positions);
+            errors::locate(&mut error, &stack, positions, "");
         } else {
             errors::point(&mut error, awaiting(ctx, functions, positions));
         }

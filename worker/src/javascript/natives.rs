@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use lockhouse_protocol::Stream;
 use lockhouse_worker::signals;
+use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
 
 use super::host::Link;
@@ -67,8 +68,13 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> 
 
     // Sends a request and waits: whether it succeeded, and the JSON or the failure.
     let shared = Rc::clone(link);
-    let ask = move |ctx: Ctx<'js>, kind: String, first: String, second: String| -> Result<Array<'js>> {
-        let texts = (first, second, String::new());
+    let ask = move |ctx: Ctx<'js>,
+                    kind: String,
+                    first: String,
+                    second: String,
+                    third: Opt<String>|
+          -> Result<Array<'js>> {
+        let texts = (first, second, third.0.unwrap_or_default());
         let reply = match requests::parse(Asked { kind, texts, timeout_ms: 0, line: None }) {
             Ok(request) => shared
                 .host

@@ -1,5 +1,7 @@
 //! Positions in generated code, and where they come from in the submitted code.
 
+use super::calls::Calls;
+
 /// Lines of generated code before the imports.
 const LINES_BEFORE_IMPORTS: u32 = 1;
 
@@ -21,6 +23,15 @@ impl Place {
         let column = 1 + before[line_start..].chars().count();
         Self { line: count(line), column: count(column) }
     }
+
+    /// The byte at a place; None beyond the text.
+    pub(super) fn byte(self, source: &str) -> Option<usize> {
+        let above: usize =
+            source.split_inclusive('\n').take(self.line.checked_sub(1)? as usize).map(str::len).sum();
+        let line = source.get(above..)?.split('\n').next()?;
+        let within = line.char_indices().nth(self.column.saturating_sub(1) as usize);
+        Some(above + within.map_or(line.len(), |(byte, _)| byte))
+    }
 }
 
 /// One entry of a source map: line and column from 0, columns in UTF-16 units.
@@ -35,13 +46,31 @@ pub(super) struct Positions {
     source: String,
     imports: Vec<Place>,
     mappings: Vec<Mapping>,
+    calls: Calls,
 }
 
 impl Positions {
     /// `imports` are the places of those imports that became the first lines; `mappings` are in the order of the
     /// generated code.
-    pub(super) fn new(source: &str, imports: Vec<Place>, mappings: impl Iterator<Item = Mapping>) -> Self {
-        Self { source: source.to_owned(), imports, mappings: mappings.collect() }
+    pub(super) fn new(
+        source: &str,
+        imports: Vec<Place>,
+        calls: Calls,
+        mappings: impl Iterator<Item = Mapping>,
+    ) -> Self {
+        Self { source: source.to_owned(), imports, mappings: mappings.collect(), calls }
+    }
+
+    /// The program as it was submitted.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The place of the call, where a place is within its arguments; with `thrown_alone` of one that makes what is thrown.
+    pub(super) fn of_call(&self, place: Place, thrown_alone: bool) -> Place {
+        let byte = place.byte(&self.source).and_then(|byte| u32::try_from(byte).ok());
+        let name = byte.and_then(|byte| self.calls.around(byte, thrown_alone));
+        name.map_or(place, |name| self.of_byte(name))
     }
 
     /// Where a place of the generated code comes from.

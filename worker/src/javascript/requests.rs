@@ -1,7 +1,8 @@
 //! Requests as the realm asks for them, and replies as it gets them.
 
 use lockhouse_protocol::{
-    Detail, Failure, PromptName, Reply, Request, ResourceUri, ResultHandle, ServerName, SkillName, ToolName,
+    Detail, Failure, FailureCode, PromptName, Reply, Request, ResourceUri, ResultHandle, ServerName,
+    SkillName, ToolName,
 };
 use rquickjs::{Ctx, Object, Result, Value};
 
@@ -70,9 +71,18 @@ fn no_detail() -> String {
 /// The request of a native call. A name that can be no name is one of something that does not exist, and nobody needs to
 /// ask: that is the failure.
 pub(super) fn parse(asked: Asked) -> std::result::Result<Request, Failure> {
+    if asked.kind == "load_result" {
+        return request(asked).map_err(|message| Failure {
+            code: FailureCode::NotFound,
+            message,
+            server: None,
+            tool: None,
+            retryable: false,
+        });
+    }
     let (server, name) = (bounded(&asked.texts.0), bounded(&asked.texts.1));
     request(asked).map_err(|message| Failure {
-        code: lockhouse_protocol::FailureCode::UnknownTool,
+        code: FailureCode::UnknownTool,
         message,
         server: Some(server),
         tool: Some(name),

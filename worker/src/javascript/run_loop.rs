@@ -98,11 +98,12 @@ impl Execution<'_> {
         functions: &Object<'js>,
         job: &Job,
     ) -> Result<Persistent<Promise<'static>>, End> {
-        let program =
-            typescript::translate(&job.code).map_err(|error| End::Found(Box::new(errors::syntax(error))))?;
+        let program = typescript::translate(&job.code)
+            .map_err(|error| End::Found(Box::new(errors::syntax(&job.code, error))))?;
         *self.realm.link.positions.borrow_mut() = Some(program.positions);
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
         functions.get::<_, Function>("serve")?.call::<_, ()>((servers,))?;
+        functions.get::<_, Function>("forget")?.call::<_, ()>(())?;
 
         let make: Function = evaluate(ctx, GENERATED, &program.javascript)?;
         let lookups = (functions.get::<_, Value>("module")?, functions.get::<_, Value>("import")?);

@@ -44,6 +44,7 @@
     const detail = asked.detail ?? "signatures";
     return request("search", [words, String(most), String(detail)], undefined, "a search for tools");
   };
+  const loadResult = (handle) => request("load_result", [`${handle}`], undefined, "a kept result");
   const listServers = () => request("list_servers", [], undefined, "the list of servers");
   const offer = (name) => (server, ...values) => {
     const known = [...servers.values()].find(({ proxy }) => proxy === server) ?? serverOf(String(server));
@@ -54,6 +55,7 @@
   const functions = {
     ToolError, callTool, describe, searchTools, listServers,
     call_tool: callTool, search_tools: searchTools, list_servers: listServers,
+    loadResult, load_result: loadResult,
     listResources, readResource, listPrompts, getPrompt,
     list_resources: listResources, read_resource: readResource, list_prompts: listPrompts, get_prompt: getPrompt,
     callMCPTool: callTool, call_mcp_tool: callTool,

@@ -13,6 +13,7 @@ use oxc::semantic::SemanticBuilder;
 use oxc::span::{SourceType, Span};
 use oxc::transformer::{TransformOptions, Transformer};
 
+use super::calls::Calls;
 use super::marks::{self, AWAITING, RESERVED};
 use super::modules::{self, IMPORT, MODULE};
 use super::nesting;
@@ -49,16 +50,33 @@ pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
             place: Some(Place::of(source, at)),
         });
     }
+    // It would be a template that an empty one makes.
+    if source.trim_start().starts_with("```") {
+        let at = source.find('`').unwrap_or_default();
+        return Err(SyntaxError {
+            message: "a Markdown fence is no TypeScript".to_owned(),
+            place: Some(Place::of(source, at)),
+        });
+    }
     let allocator = Allocator::default();
     let kind = SourceType::ts().with_module(true);
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, source, kind).with_options(options).parse();
     refuse(source, &parsed.diagnostics)?;
     let mut program = parsed.program;
+    let calls = Calls::of(&program);
 
     let builder = AstBuilder::new(&allocator);
     let place = |span: Span| Place::of(source, span.start as usize);
     let wrong = |message: &str, span| SyntaxError { message: message.to_owned(), place: Some(place(span)) };
+    if source.contains("import")
+        && let Some(span) = modules::misplaced_import(&program)
+    {
+        return Err(wrong(
+            "an import stands at the top of the program, and not within a function or block",
+            span,
+        ));
+    }
     modules::drop_exports(&mut program, &builder)
         .map_err(|span| wrong("a program cannot re-export from a module: import it and use it here", span))?;
     marks::mark(&mut program, &builder)
@@ -92,6 +110,7 @@ pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
     let positions = Positions::new(
         source,
         imports,
+        calls,
         generated.map.iter().flat_map(|map| {
             map.get_tokens().map(|token| Mapping {
                 generated: (token.get_dst_line(), token.get_dst_col()),

@@ -15,6 +15,7 @@ use crate::cli::unavailable::why_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config, start_with};
 use crate::config::{self, Files, Settings};
 use crate::gate::{Asked, Requester, Scope};
+use crate::results::Owner;
 use crate::supervisor::Supervisor;
 use crate::upstream::{Caller, Connection, Ending, Reach};
 use steps::Steps;
@@ -137,7 +138,14 @@ async fn called(supervisor: &Supervisor, name: &ServerName, call: Request, steps
     let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
     let caller = Caller { execution, client: None, ai_client: None, questions: OpenQuestions::default() };
     let (gate, approvers) = (supervisor.gate(), supervisor.approvers().clone());
-    let from = Requester::new(caller, Scope::all(vec![name.clone()]), "".into(), approvers, gate.audit());
+    let from = Requester::new(
+        caller,
+        Owner::LOCAL,
+        Scope::all(vec![name.clone()]),
+        "".into(),
+        approvers,
+        gate.audit(),
+    );
     let begun = Instant::now();
     let (reply, _) = gate.answer(&from, CallId(1), Asked::of(&call), call).await;
     let shown = |json: Vec<u8>| String::from_utf8_lossy(&json).chars().take(SHOWN_CHARS_MAX).collect();

@@ -1,42 +1,33 @@
-"""The program's text: where an instruction stands in it, and a line of it with a caret."""
+"""Where an instruction stands in a program's text, and a line of it with carets."""
 
-import io
 import itertools
-import linecache
 
-from lockhouse_calls import CODE as FILENAME
+import lockhouse_sources as sources
 
 WIDTH = 100  # Characters of a line that are shown.
 _PARSED_MAX = 100_000
-
-_lines = []
 
 
 class Place:
     """Where an error is: the code's innermost frame, its line, and what part of the line, as far as they are known."""
 
-    __slots__ = ("frame", "line", "span")
+    __slots__ = ("frame", "name", "line", "span")
 
-    def __init__(self, frame, line, span):
+    def __init__(self, frame, name, line, span):
         self.frame = frame
+        self.name = name
         self.line = line
         self.span = span
 
 
-def set_source(code):
-    """The lines that tracebacks show, ours and those that the code prints itself."""
-    _lines[:] = io.StringIO(code, newline=None)
-    linecache.cache[FILENAME] = (len(code), None, list(_lines), FILENAME)
-
-
-def line_of(number):
-    """A line without its end; empty where there is none."""
-    return _lines[number - 1].rstrip("\r\n") if number and 0 < number <= len(_lines) else ""
+def current_line(number):
+    """A line of the program that is run, without its end; empty where there is none."""
+    return sources.line(sources.current(), number).rstrip("\r\n")
 
 
 def whole():
-    """The text, or nothing where it is too long to be looked at again."""
-    return "".join(_lines) if sum(map(len, _lines)) <= _PARSED_MAX else ""
+    """The program that is run, or nothing where it is too long to be looked at again."""
+    return sources.whole(_PARSED_MAX)
 
 
 def span(code, line, instruction):
@@ -48,28 +39,27 @@ def span(code, line, instruction):
 
 
 def column(place):
-    """The column of a span, from 1, in characters."""
-    line, byte = place[:2]
-    return _characters(line, byte) + 1
+    """The column of a place, from 1, in characters; None where it is not known."""
+    return place.span and _characters(_line(place.name, place.line), place.span[1]) + 1
 
 
-def excerpt(number, place=None, indent="    "):
+def excerpt(name, number, span=None, indent="    "):
     """A line and, where the span is a part of it, carets below that part; of a long line what is around them."""
-    text = line_of(number)
+    text = _line(name, number)
     shown = text.strip()
     if not shown:
         return []
     before = len(text) - len(text.lstrip())
-    if place is None:
+    if span is None:
         return [indent + (shown if len(shown) <= WIDTH else shown[:WIDTH] + "…")]
-    start = max(_characters(number, place[1]) - before, 0)
-    end = _characters(number, place[3]) - before if place[2] == number else len(shown)
+    start = max(_characters(text, span[1]) - before, 0)
+    end = _characters(text, span[3]) - before if span[2] == number else len(shown)
     return _marked(shown, start, end, indent)
 
 
-def marked(number, offset, indent="    "):
+def marked(name, number, offset, indent="    "):
     """The same with one caret at a column, from 1."""
-    text = line_of(number)
+    text = _line(name, number)
     start = max(offset - 1 - (len(text) - len(text.lstrip())), 0)
     shown = text.strip()
     return _marked(shown, min(start, len(shown)), start + 1, indent, always=True) if shown else []
@@ -87,5 +77,9 @@ def _marked(shown, start, end, indent, always=False):
     return [indent + shown] if whole_line else [indent + shown, indent + " " * start + "^" * max(carets, 1)]
 
 
-def _characters(number, byte):
-    return len(line_of(number).encode("utf-8", "surrogatepass")[:byte].decode(errors="replace"))
+def _line(name, number):
+    return sources.line(name, number).rstrip("\r\n")
+
+
+def _characters(text, byte):
+    return len(text.encode("utf-8", "surrogatepass")[:byte].decode(errors="replace"))

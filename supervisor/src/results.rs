@@ -1,0 +1,129 @@
+//! Results that were too long to be shown: whole, for whoever comes back for the rest. Each is known by a handle that
+//! nobody can guess, belongs to the client whose code made it, and is kept within bounds of bytes, number and time.
+
+mod directory;
+mod memory;
+mod part;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use lockhouse_protocol::ResultHandle;
+
+use directory::Directory;
+use memory::Memory;
+pub(crate) use part::part;
+
+/// Results that are kept at one time.
+const COUNT_MAX: usize = 1_000;
+/// One result may take this part of what all may.
+const PARTS: u64 = 4;
+
+/// How much is kept, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Bytes of all results together; 0 keeps none.
+    pub(crate) bytes: u64,
+    pub(crate) lifetime: Duration,
+}
+
+/// Whose a result is: one AI client's, as long as it is connected, or that of whoever is at the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Owner(u64);
+
+impl Owner {
+    /// The person at the command line.
+    pub(crate) const LOCAL: Self = Self(0);
+
+    /// A client that has just connected.
+    pub(crate) fn of_connection() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+/// Why there is no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no result {handle} is kept here: each is kept for {} s or until newer ones need its room, and for its own client alone; \
+     run the code again",
+    lifetime.as_secs()
+)]
+pub(crate) struct NotKept {
+    handle: ResultHandle,
+    lifetime: Duration,
+}
+
+/// The results that are kept.
+#[derive(Debug)]
+pub(crate) struct Results {
+    bounds: Bounds,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// As long as this process.
+    Memory(Mutex<Memory>),
+    /// For the next process of this user, too.
+    Directory(Directory),
+}
+
+impl Results {
+    pub(crate) fn in_memory(bounds: Bounds) -> Self {
+        Self { bounds, place: Place::Memory(Mutex::default()) }
+    }
+
+    pub(crate) fn in_directory(path: PathBuf, bounds: Bounds) -> Self {
+        Self { bounds, place: Place::Directory(Directory::new(path)) }
+    }
+
+    /// Keeps a result, which is JSON. None where there is no place for it.
+    pub(crate) fn keep(&self, owner: Owner, json: &str) -> Option<ResultHandle> {
+        if json.len() as u64 > self.bounds.bytes / PARTS {
+            return None;
+        }
+        let handle = new_handle()?;
+        match &self.place {
+            Place::Memory(memory) => {
+                let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                memory.keep(owner, handle.clone(), json.into(), &self.bounds, Instant::now());
+            }
+            Place::Directory(directory) => {
+                if let Err(error) = directory.keep(&handle, json, &self.bounds, SystemTime::now()) {
+                    tracing::warn!("a result is not kept: {error}");
+                    return None;
+                }
+            }
+        }
+        Some(handle)
+    }
+
+    /// A result, whole, as JSON.
+    pub(crate) fn get(&self, owner: Owner, handle: &ResultHandle) -> Result<Arc<str>, NotKept> {
+        let found = match &self.place {
+            Place::Memory(memory) => {
+                let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                memory.get(owner, handle, &self.bounds, Instant::now())
+            }
+            Place::Directory(directory) => directory.get(handle, &self.bounds, SystemTime::now()),
+        };
+        found.ok_or_else(|| NotKept { handle: handle.clone(), lifetime: self.bounds.lifetime })
+    }
+
+    /// Removes what is older than its time, where nothing else does.
+    pub(crate) fn tidy(&self) {
+        if let Place::Directory(directory) = &self.place {
+            directory.make_room(0, &self.bounds, SystemTime::now());
+        }
+    }
+}
+
+/// 128 bits of randomness.
+fn new_handle() -> Option<ResultHandle> {
+    let mut bits = [0; 16];
+    aws_lc_rs::rand::fill(&mut bits).ok()?;
+    ResultHandle::new(format!("{:032x}", u128::from_ne_bytes(bits))).ok()
+}

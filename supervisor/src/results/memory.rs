@@ -1,0 +1,125 @@
+//! Results in the memory of one process.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use lockhouse_protocol::ResultHandle;
+
+use super::{Bounds, COUNT_MAX, Owner};
+
+/// The results, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Memory(VecDeque<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    owner: Owner,
+    handle: ResultHandle,
+    json: Arc<str>,
+    since: Instant,
+}
+
+impl Memory {
+    pub(super) fn keep(
+        &mut self,
+        owner: Owner,
+        handle: ResultHandle,
+        json: Arc<str>,
+        bounds: &Bounds,
+        now: Instant,
+    ) {
+        self.drop_old(bounds, now);
+        let bytes = json.len() as u64;
+        while self.0.len() >= COUNT_MAX || self.bytes() + bytes > bounds.bytes {
+            let Some(oldest) = self.oldest_of_whoever_keeps_most() else { break };
+            self.0.remove(oldest);
+        }
+        self.0.push_back(Kept { owner, handle, json, since: now });
+    }
+
+    pub(super) fn get(
+        &mut self,
+        owner: Owner,
+        handle: &ResultHandle,
+        bounds: &Bounds,
+        now: Instant,
+    ) -> Option<Arc<str>> {
+        self.drop_old(bounds, now);
+        let found = self.0.iter().find(|kept| kept.owner == owner && kept.handle == *handle);
+        found.map(|kept| kept.json.clone())
+    }
+
+    fn drop_old(&mut self, bounds: &Bounds, now: Instant) {
+        self.0.retain(|kept| now.saturating_duration_since(kept.since) < bounds.lifetime);
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.iter().map(|kept| kept.json.len() as u64).sum()
+    }
+
+    /// One client that keeps much does not cost another what it keeps.
+    fn oldest_of_whoever_keeps_most(&self) -> Option<usize> {
+        let of = |owner: Owner| -> usize {
+            self.0.iter().filter(|kept| kept.owner == owner).map(|kept| kept.json.len()).sum()
+        };
+        let mut owners: Vec<Owner> = Vec::new();
+        for kept in &self.0 {
+            if !owners.contains(&kept.owner) {
+                owners.push(kept.owner);
+            }
+        }
+        let most = owners.into_iter().max_by_key(|owner| of(*owner))?;
+        self.0.iter().position(|kept| kept.owner == most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds { bytes: 100, lifetime: Duration::from_secs(60) };
+
+    fn handle(name: &str) -> ResultHandle {
+        ResultHandle::new(name).expect("a handle")
+    }
+
+    #[test]
+    fn what_is_kept_is_its_owners_until_its_time_is_over() {
+        let (mut memory, now) = (Memory::default(), Instant::now());
+        let (one, other) = (Owner::of_connection(), Owner::of_connection());
+        memory.keep(one, handle("a"), "1".into(), &BOUNDS, now);
+        let mut get =
+            |owner, name, after| memory.get(owner, &handle(name), &BOUNDS, now + Duration::from_secs(after));
+        assert_eq!(get(one, "a", 59).as_deref(), Some("1"));
+        assert_eq!(get(other, "a", 59), None);
+        assert_eq!(get(one, "b", 59), None);
+        assert_eq!(get(one, "a", 60), None);
+    }
+
+    #[test]
+    fn room_is_made_by_whoever_keeps_most() {
+        let (mut memory, now) = (Memory::default(), Instant::now());
+        let (little, much) = (Owner::of_connection(), Owner::of_connection());
+        memory.keep(little, handle("little"), "x".repeat(10).into(), &BOUNDS, now);
+        for name in ["a", "b", "c", "d"] {
+            memory.keep(much, handle(name), "x".repeat(25).into(), &BOUNDS, now);
+        }
+        let mut is_there = |owner, name| memory.get(owner, &handle(name), &BOUNDS, now).is_some();
+        assert!(is_there(little, "little") && !is_there(much, "a"));
+        assert!(["b", "c", "d"].into_iter().all(|name| is_there(much, name)));
+    }
+
+    #[test]
+    fn their_number_is_bounded() {
+        let (mut memory, now) = (Memory::default(), Instant::now());
+        let bounds = Bounds { bytes: 1 << 20, ..BOUNDS };
+        for number in 0..=COUNT_MAX {
+            memory.keep(Owner::LOCAL, handle(&number.to_string()), "1".into(), &bounds, now);
+        }
+        assert!(memory.get(Owner::LOCAL, &handle("0"), &bounds, now).is_none());
+        assert!(memory.get(Owner::LOCAL, &handle("1"), &bounds, now).is_some());
+    }
+}

@@ -1,0 +1,222 @@
+"""The multi-turn tasks of the Berkeley Function Calling Leaderboard without a model: the environments stand behind
+`lockhouse serve` as MCP servers, and each task's gold actions are turned into a Python and a TypeScript program. What every
+call answers, and what state every environment ends in, must be what the same actions give on the environments themselves.
+
+Usage: run.py LOCKHOUSE [--json] [--subset] [--show] [--lanes N] [TASK | CATEGORY]...
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+import environments
+import programs
+from session import Session
+
+HERE = Path(__file__).parent
+CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
+LANGUAGES = ("python", "typescript")
+# One task for every so many: some ten, and every environment among them.
+SUBSET_STEP = 17
+# As many tasks are run once more by a program that does nothing.
+CONTROLS = 10
+POLICY = "version = 1\n" + "".join(f'[servers.{server}]\nallow = ["*"]\n' for server in environments.CLASSES)
+# Every answer of a task comes back whole: it is compared, not read by a model.
+CONFIG = "[limits]\nshown_bytes = 1048576\n"
+ROW = "{:<31} {:<11} {:>5} {:>7}  {}"
+
+
+@dataclass
+class Outcome:
+    task: str
+    language: str
+    calls: int
+    refused: int
+    changes: bool
+    ms: float
+    faults: list[str] = field(default_factory=list)
+
+
+def tasks(only: list[str], subset: bool) -> list[dict]:
+    found = []
+    for category in CATEGORIES:
+        gold = {row["id"]: row for row in environments.lines(f"possible_answer/BFCL_v4_multi_turn_{category}.json")}
+        rows = environments.lines(f"BFCL_v4_multi_turn_{category}.json")
+        rows = [{**row, "ground_truth": gold[row["id"]]["ground_truth"]} for row in rows]
+        found += rows[::SUBSET_STEP] if subset and category == "base" else [] if subset else rows
+    chosen = [task for task in found if not only or task["id"] in only or category_of(task) in only]
+    if not chosen:
+        raise SystemExit(f"no such task; the categories are {', '.join(CATEGORIES)}")
+    return chosen
+
+
+def category_of(task: dict) -> str:
+    return task["id"].removeprefix("multi_turn_").rpartition("_")[0]
+
+
+def same(one, other) -> bool:
+    """As JSON: 1 is 1.0, and neither is true."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def shortened(fault: str) -> str:
+    return fault if len(fault) < 2000 else f"{fault[:2000]} …"
+
+
+class Lane:
+    """One `lockhouse serve` with every environment behind it, and one task at a time."""
+
+    def __init__(self, lockhouse: Path, place: Path):
+        self.place, self.runs = place, 0
+        place.mkdir()
+        program = {"command": sys.executable, "cwd": str(HERE)}
+        servers = {
+            server: {**program, "args": ["-B", "server.py", server, str(place)]} for server in environments.CLASSES
+        }
+        self.session = Session(lockhouse, place, servers, POLICY, CONFIG)
+
+    def run(self, task: dict, language: str, schemas: dict, show: bool) -> Outcome:
+        turns = programs.actions(task)
+        reference = programs.Reference(task, turns, schemas)
+        changes = reference.states() != reference.untouched
+        if language == "python":
+            code = programs.python(turns, reference.answers)
+        else:
+            code = programs.typescript(turns, reference.answers, schemas)
+        started = time.monotonic()
+        answer = self._answer(task, language, code)
+        ms = (time.monotonic() - started) * 1000
+        faults = self._faults(reference, turns, answer) + self._differences(reference)
+        if show or faults:
+            print(code, file=sys.stderr)
+        return Outcome(task["id"], language, sum(map(len, turns)), reference.refused, changes, ms, faults)
+
+    def control(self, task: dict, schemas: dict) -> Outcome | None:
+        """A program that does nothing, of a task that changes something: that must be noticed."""
+        reference = programs.Reference(task, programs.actions(task), schemas)
+        if reference.states() == reference.untouched:
+            return None
+        self._answer(task, "typescript", "return [];")
+        faults = [] if self._differences(reference) else ["nothing was done, and nobody noticed"]
+        return Outcome(task["id"], "(control)", 0, 0, False, 0, faults)
+
+    def _answer(self, task: dict, language: str, code: str) -> dict:
+        self.runs += 1
+        (self.place / "task.json").write_text(json.dumps({**task, "run": self.runs}))
+        return self.session.run_code(language, code)
+
+    def _faults(self, reference: programs.Reference, turns: list, answer: dict) -> list[str]:
+        if answer["status"] != "ok":
+            return [f"{answer['status']}: {json.dumps(answer.get('error'))}"]
+        if "value" in answer.get("truncated", {}):
+            return [f"the value was cut: {answer['truncated']}"]
+        faults = []
+        for actions, expected, got in zip(turns, reference.answers, answer["value"], strict=True):
+            for action, wanted, was in zip(actions, expected, got, strict=True):
+                if not same(was, wanted):
+                    faults.append(shortened(f"{action.server}.{action.tool} answered {was}, not {wanted}"))
+        return faults
+
+    def _differences(self, reference: programs.Reference) -> list[str]:
+        """Of the states in which the environments ended."""
+        faults = []
+        for server, wanted in reference.states().items():
+            was = self._state(server) or reference.untouched[server]
+            if not same(was, wanted):
+                faults.append(shortened(f"{server} ended as {was}, not {wanted}"))
+        return faults
+
+    def _state(self, server: str) -> dict | None:
+        """None if no call of this run has reached it."""
+        path = self.place / f"{server}.json"
+        written = json.loads(path.read_text()) if path.exists() else {"run": None}
+        return written["state"] if written["run"] == self.runs else None
+
+
+def serve(lane: Lane, waiting: SimpleQueue, schemas: dict, show: bool, report):
+    while True:
+        try:
+            task, language = waiting.get_nowait()
+        except Empty:
+            return
+        try:
+            report(lane.run(task, language, schemas, show))
+        except Exception as error:  # It is this task that failed; the next one may not.
+            report(Outcome(task["id"], language, 0, 0, False, 0, [f"{type(error).__name__}: {error}"]))
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(usage=__doc__)
+    options.add_argument("lockhouse", type=Path)
+    options.add_argument("only", nargs="*")
+    options.add_argument("--json", action="store_true")
+    options.add_argument("--subset", action="store_true")
+    options.add_argument("--show", action="store_true")
+    options.add_argument("--lanes", type=int, default=2)
+    given = options.parse_intermixed_args()
+
+    chosen, outcomes, waiting = tasks(given.only, given.subset), [], SimpleQueue()
+    for task in chosen:
+        for language in LANGUAGES:
+            waiting.put((task, language))
+    schemas = {
+        (server, tool["name"]): tool["inputSchema"]
+        for server in environments.CLASSES
+        for tool in environments.tools(server)
+    }
+    reporting = threading.Lock()
+
+    def report(outcome: Outcome):
+        with reporting:
+            outcomes.append(outcome)
+            if not given.json:
+                verdict = "FAIL" if outcome.faults else "pass"
+                row = ROW.format(outcome.task, outcome.language, outcome.calls, f"{outcome.ms:.0f}", verdict)
+                print(row, flush=True)
+                for fault in outcome.faults:
+                    print(f"       {fault}", flush=True)
+
+    if not given.json:
+        print(ROW.format("task", "language", "calls", "ms", ""))
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="lockhouse-bfcl-") as place:
+        lanes = [Lane(given.lockhouse.resolve(), Path(place) / str(number)) for number in range(given.lanes)]
+        threads = [threading.Thread(target=serve, args=(lane, waiting, schemas, given.show, report)) for lane in lanes]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for control in filter(None, (lanes[0].control(task, schemas) for task in chosen[:CONTROLS])):
+            report(control)
+        for lane in lanes:
+            lane.session.close()
+    seconds = round(time.monotonic() - started, 1)
+
+    failed = [outcome for outcome in outcomes if outcome.faults]
+    equal = {language: sum(o.language == language and not o.faults for o in outcomes) for language in LANGUAGES}
+    calls = sum(outcome.calls for outcome in outcomes)
+    refused = sum(outcome.refused for outcome in outcomes)
+    changed = len({outcome.task for outcome in outcomes if outcome.changes})
+    if given.json:
+        rows = [vars(outcome) for outcome in outcomes]
+        counts = {"tasks": len(chosen), "changed": changed, "calls": calls, "refused": refused}
+        print(json.dumps({**counts, "equal": equal, "seconds": seconds, "runs": rows}))
+    else:
+        told = ", ".join(f"equal in {language} {equal[language]}" for language in LANGUAGES)
+        print(f"{len(chosen)} tasks, {changed} of which change something; {calls} calls, {refused} to be refused")
+        print(f"{told}; {len(failed)} failed; {seconds} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
