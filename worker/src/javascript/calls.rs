@@ -21,6 +21,7 @@ pub(super) struct Calls {
 
 #[derive(Debug)]
 struct Call {
+    whole: Span,
     arguments: Span,
     /// Where the name of what is called starts.
     name: u32,
@@ -38,23 +39,21 @@ impl Calls {
     /// The name of the innermost call in whose arguments a byte is; of those that make what is thrown alone, if need be.
     pub(super) fn around(&self, byte: u32, thrown_alone: bool) -> Option<u32> {
         let has = |span: &Span| span.start <= byte && byte < span.end;
-        let smallest = |span: &Span| span.end - span.start;
-        let call = self
-            .calls
-            .iter()
-            .filter(|call| has(&call.arguments))
-            .min_by_key(|call| smallest(&call.arguments))?;
-        let function = self.functions.iter().filter(|span| has(span)).min_by_key(|span| smallest(span));
+        let length = |span: &Span| span.end - span.start;
+        let call =
+            self.calls.iter().filter(|call| has(&call.whole)).min_by_key(|call| length(&call.whole))?;
+        let function = self.functions.iter().filter(|span| has(span)).min_by_key(|span| length(span));
         // In a function among the arguments, the frame is that function's.
         let is_within =
             |function: &Span| call.arguments.start <= function.start && function.end <= call.arguments.end;
-        (!function.is_some_and(is_within) && (call.is_thrown || !thrown_alone)).then_some(call.name)
+        let is_its = has(&call.arguments) && !function.is_some_and(is_within);
+        (is_its && (call.is_thrown || !thrown_alone)).then_some(call.name)
     }
 
     fn add(&mut self, callee: &Expression, whole: Span) {
         let arguments = Span::new(callee.span().end, whole.end);
         let is_thrown = std::mem::take(&mut self.throws);
-        self.calls.push(Call { arguments, name: name_start(callee), is_thrown });
+        self.calls.push(Call { whole, arguments, name: name_start(callee), is_thrown });
     }
 }
 
@@ -95,5 +94,34 @@ impl<'a> Visit<'a> for Calls {
     fn visit_arrow_function_expression(&mut self, function: &ArrowFunctionExpression<'a>) {
         self.functions.push(function.span);
         walk::walk_arrow_function_expression(self, function);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::positions::Place;
+    use super::super::typescript::translate;
+
+    #[test]
+    fn a_call_is_where_its_name_is() {
+        let source = "f(\n  a,\n  g.h(b),\n  (x) => x.y,\n  c,\n);\nthrow new E(d);";
+        let Ok(translated) = translate(source) else { panic!("it is valid") };
+        let of_call = |line, column, thrown_alone| {
+            let place = translated.positions.of_call(Place { line, column }, thrown_alone);
+            (place.line, place.column)
+        };
+        for (line, column, expected) in [
+            (2, 3, (1, 1)),
+            (5, 3, (1, 1)),
+            // The name of a call among the arguments, and what is among its own.
+            (3, 5, (3, 5)),
+            (3, 7, (3, 5)),
+            // A function among the arguments.
+            (4, 10, (4, 10)),
+            (7, 13, (7, 11)),
+        ] {
+            assert_eq!(of_call(line, column, false), expected, "{line}:{column}");
+        }
+        assert_eq!((of_call(2, 3, true), of_call(7, 13, true)), ((2, 3), (7, 11)));
     }
 }

@@ -55,6 +55,12 @@ pub(super) fn locate(error: &mut CodeError, stack: &str, positions: Option<&Posi
     error.traceback = (!frames.is_empty()).then(|| traceback(&frames, source));
 }
 
+/// Adds where it happened, with the line.
+pub(super) fn mark(error: &mut CodeError, place: Option<Place>, positions: Option<&Positions>) {
+    point(error, place);
+    error.traceback = place.zip(positions).map(|(place, positions)| shown("", place, positions.source()));
+}
+
 /// Frames with their lines of the program, innermost first.
 fn traceback(frames: &[(&str, Place)], source: &str) -> String {
     let mut told: Vec<String> = Vec::new();
@@ -107,10 +113,7 @@ pub(super) fn thrown<'js>(
         let mut error = plain("Error", format!("the program threw {thrown}"));
         truncate(&mut error.message, MESSAGE_BYTES_MAX);
         let place = positions.and_then(|positions| subjects::only_odd_throw(positions.source()));
-        point(&mut error, place);
-        if let (Some(place), Some(positions)) = (place, positions) {
-            error.traceback = Some(shown("", place, positions.source()));
-        }
+        mark(&mut error, place, positions);
         error.hint = Some("throw an Error, and its line is known: throw new Error(\"…\")".to_owned());
         return error;
     };
@@ -133,9 +136,16 @@ pub(super) fn thrown<'js>(
     if error.kind == "ToolError" {
         error.code = read("code").filter(|code| code.len() <= KIND_BYTES_MAX);
     }
+    let stack = read("stack").unwrap_or_default();
     let class = object.get::<_, Object>("constructor").and_then(|class| class.get::<_, String>("name"));
-    let class = class.inspect_err(|_| drop(ctx.catch())).unwrap_or_default();
-    locate(&mut error, &read("stack").unwrap_or_default(), positions, &class);
+    let mut class = class.inspect_err(|_| drop(ctx.catch())).unwrap_or_default();
+    if error.message.starts_with("class constructors must be invoked") {
+        class = frames(&stack, positions).next().map(|(name, _)| name.to_owned()).unwrap_or_default();
+    }
+    if error.message.is_empty() {
+        error.message = "thrown without a message".to_owned();
+    }
+    locate(&mut error, &stack, positions, &class);
     let is_retryable =
         object.get::<_, bool>("retryable").inspect_err(|_| drop(ctx.catch())).unwrap_or_default();
     Hints { ctx, functions, positions }.add(&mut error, is_retryable);

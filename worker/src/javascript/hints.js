@@ -34,9 +34,13 @@
   // For a name that is not there: the names that the program binds, the globals and the tools.
   realm.meantName = (name, bound) => {
     if (written.has(name)) return `in TypeScript it is ${written.get(name)}`;
-    const near = closest(name, bound) ?? toolNamed(name) ?? closest(name, names(globalThis).filter((other) => other !== name));
+    const near = toolNamed(name) ?? closest(name, bound) ?? closest(name, names(globalThis).filter((other) => other !== name));
     if (!near) return null;
     return near.startsWith("it is") ? near : `did you mean ${near}?`;
+  };
+  realm.meantServer = (name) => {
+    const server = realm.serverName(globalThis[name]) && servers.get(name);
+    return server ? `${name} is an MCP server: call one of its tools, as in await ${name}.TOOL({ ... })` : null;
   };
   realm.meantMethod = (name) => {
     if (methods.has(name)) return `in TypeScript it is ${methods.get(name)}`;

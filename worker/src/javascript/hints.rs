@@ -160,8 +160,12 @@ impl<'js> Hints<'_, 'js> {
         error.message = format!("{subject} {words}");
         let method =
             subject.rsplit_once('.').map(|(_, name)| name).filter(|_| matches!(failing, Failing::Call));
-        if let Some(meant) = method.and_then(|name| self.ask("meantMethod", (name,))) {
-            return Some(meant);
+        let meant = match method {
+            Some(name) => self.ask("meantMethod", (name,)),
+            None => self.ask("meantServer", (subject.as_str(),)),
+        };
+        if meant.is_some() {
+            return meant;
         }
         self.about_calls()
     }
