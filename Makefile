@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams test-upstreams-subset test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal fuzz lint install tools tools-for-tests clean
+.PHONY: build demo test test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal fuzz lint install tools tools-for-tests clean bench-search bench-tokens
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -12,9 +12,10 @@ demo: build
 	target/release/lockhouse demo
 
 # Everything: unit, property, snapshot and black-box tests, then real upstream servers and tasks from outside in both languages.
-test: tools-for-tests test-quick test-upstreams-subset test-bfcl-subset
+test: tools-for-tests test-quick test-upstreams-subset test-stubs test-bfcl-subset
 
 test-quick: tools
+	tests/libraries/prepare.sh
 	$(CARGO) build --locked --workspace
 	packaging/run-tests
 
@@ -28,6 +29,14 @@ test-upstreams-subset: tools
 	$(CARGO) build --locked --workspace
 	tests/upstreams/prepare.sh --subset
 	tests/upstreams/run.sh --subset
+
+# What `lockhouse stubs` writes, through mypy and tsc, both strict: of the servers that test-upstreams-subset installs, or of the
+# catalogues (answers to tools/list) in the folder LOCKHOUSE_CATALOGUES.
+test-stubs: tools
+	$(CARGO) build --locked -p lockhouse
+	$(if $(LOCKHOUSE_CATALOGUES),,tests/upstreams/prepare.sh --subset)
+	tests/stubs/prepare.sh
+	tests/stubs/run.sh
 
 # The 800 multi-turn tasks of the Berkeley Function Calling Leaderboard without a model: a minute. The subset has 12.
 test-bfcl: tools
@@ -76,10 +85,22 @@ bench-policy:
 	$(CARGO) build --release --locked -p lockhouse-tests --bin bench-policy
 	target/release/bench-policy
 
+# How well search_tools finds what people ask for; LOCKHOUSE_CATALOGUES=DIR has NAME.json of servers, their tools/list.
+bench-search: build
+	$(CARGO) build --release --locked -p lockhouse-tests --bin bench-search
+	target/release/bench-search
+
 # What each layer of the seal adds to a worker's life.
 bench-seal:
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/bench-seal
+
+# Tokens of whole tasks in a model's context, tool by tool and through Lockhouse. TOKENS=--json for programs.
+bench-tokens: build
+	$(CARGO) build --release --locked -p lockhouse-tests --bin bench-tokens
+	tests/upstreams/prepare.sh --subset
+	build/upstreams/venv/bin/python -B tests/upstreams/record_workflows.py target/release/lockhouse > build/workflows.json
+	target/release/bench-tokens $(TOKENS) < build/workflows.json
 
 # Needs a nightly compiler and `cargo install cargo-fuzz`. What is found is kept in protocol/fuzz/found.
 FUZZ_SECONDS ?= 180

@@ -83,16 +83,16 @@ impl Policy {
     /// Decides one call. What is not listed is denied.
     pub fn decide(&self, call: Call) -> Decision {
         let (view, ground) = self.verdict(&call);
-        let place = |line: Option<usize>| view.layer.place(line.unwrap_or_default());
+        let place = || ground.place(view.layer).unwrap_or_else(|| view.layer.place(0));
         match ground.effect() {
             Effect::Deny => Decision::Deny(Denial::of(&call, view, ground)),
             Effect::Ask => {
-                let rule = place(ground.line());
+                let rule = place();
                 let alone = self.asked_by(&call) == 1;
                 Decision::Ask(PendingCall::new(call, rule, alone))
             }
             Effect::Allow => {
-                let rule = place(ground.line());
+                let rule = place();
                 let Call { server, item, arguments, .. } = call;
                 Decision::Allow(PermittedCall { server, item, arguments, rule })
             }

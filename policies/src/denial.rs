@@ -95,12 +95,14 @@ impl DenialReason {
             Ground::NotInAllow(table, _) => Self::NotInAllow { table: table.name.clone() },
             Ground::NoAllowList(table) => Self::NoAllowList { table: table.name.clone() },
             Ground::NoPolicy => Self::NoPolicy,
-            Ground::NoServerTable | Ground::Ask(_) | Ground::Allow(_) | Ground::Listing(_) => {
-                Self::NoServerTable {
-                    table: view.table_name(&call.server),
-                    path: view.layer.path().to_owned(),
-                }
-            }
+            Ground::NoServerTable
+            | Ground::Skills
+            | Ground::Ask(_)
+            | Ground::Allow(_)
+            | Ground::Listing(_) => Self::NoServerTable {
+                table: view.table_name(&call.server),
+                path: view.layer.path().to_owned(),
+            },
         }
     }
 

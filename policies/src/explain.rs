@@ -63,6 +63,7 @@ pub fn explain(policy: &Policy, call: &Call) -> Explanation {
     let why = match (&denial, ground) {
         (Some(denial), _) => denial.reason.describe(&call.item),
         (None, Ground::Rule(rule)) => format!("{rule} applies"),
+        (None, Ground::Skills) => "saving a skill is left to a person where nothing is said of it".to_owned(),
         (None, Ground::Listing(_)) => format!("there is {}", what(ground, view, call)),
         (None, _) => format!("it matches {}", what(ground, view, call)),
     };
@@ -156,6 +157,10 @@ fn what(ground: Ground<'_>, view: View<'_>, call: &Call) -> String {
         Ground::Listing(_) => format!("a {list} list"),
         Ground::NotInAllow(table, _) => format!("the {list} list of [{}], which lacks it", table.name),
         Ground::NoAllowList(table) => format!("[{}], which has no {list} list", table.name),
+        Ground::Skills => format!(
+            "the lack of a [{}] table, which leaves skills to a person",
+            view.table_name(&call.server)
+        ),
         Ground::NoServerTable => format!("the lack of a [{}] table", view.table_name(&call.server)),
         Ground::NoPolicy => "the lack of a policy".to_owned(),
     }

@@ -8,11 +8,15 @@ use crate::call::Call;
 use crate::condition::{Condition, Judged, World};
 use crate::effect::Effect;
 use crate::item::Item;
-use crate::layer::View;
+use crate::layer::{Layer, View};
 use crate::list::{Entry, List};
 use crate::pattern::Pattern;
 use crate::rule::Rule;
+use crate::source::Place;
 use crate::table::{Pin, ServerTable};
+
+/// The server that stands for saved skills. No other one can have that name.
+pub const SKILLS: &str = "skills";
 
 /// Something that speaks of a call.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +31,8 @@ pub(crate) enum Ground<'p> {
     Listing(&'p List),
     NotInAllow(&'p ServerTable, &'p List),
     NoAllowList(&'p ServerTable),
+    /// Nothing is said of saving skills, which is left to a person then.
+    Skills,
     NoServerTable,
     NoPolicy,
 }
@@ -59,6 +65,8 @@ impl<'p> View<'p> {
             (Some(_), Some(list)) if matches!(item, Item::List(_)) => Ground::Listing(list),
             (Some(table), Some(list)) => Ground::NotInAllow(table, list),
             (Some(table), None) => Ground::NoAllowList(table),
+            // A client's own tables list what is meant for it; a document that says nothing of skills leaves them to a person.
+            (None, _) if self.client.is_none() && is_of_skills(server, item) => Ground::Skills,
             (None, _) if self.layer.source.is_none() => Ground::NoPolicy,
             (None, _) => Ground::NoServerTable,
         };
@@ -128,7 +136,7 @@ impl<'p> Ground<'p> {
     pub(crate) fn effect(self) -> Effect {
         match self {
             Self::Rule(rule) => rule.effect,
-            Self::Ask(_) => Effect::Ask,
+            Self::Ask(_) | Self::Skills => Effect::Ask,
             Self::Allow(_) | Self::Listing(_) => Effect::Allow,
             Self::InDeny(_)
             | Self::Pin(_)
@@ -141,7 +149,10 @@ impl<'p> Ground<'p> {
 
     /// Whether it is what remains when nothing speaks of the call.
     pub(crate) fn is_last(self) -> bool {
-        matches!(self, Self::NotInAllow(..) | Self::NoAllowList(_) | Self::NoServerTable | Self::NoPolicy)
+        matches!(
+            self,
+            Self::NotInAllow(..) | Self::NoAllowList(_) | Self::Skills | Self::NoServerTable | Self::NoPolicy
+        )
     }
 
     /// The line that it stands on.
@@ -152,9 +163,25 @@ impl<'p> Ground<'p> {
             Self::Rule(rule) => Some(rule.line),
             Self::Listing(list) | Self::NotInAllow(_, list) => Some(list.line),
             Self::NoAllowList(table) => Some(table.line),
-            Self::NoServerTable | Self::NoPolicy => None,
+            Self::Skills | Self::NoServerTable | Self::NoPolicy => None,
         }
     }
+
+    /// Where it stands; what Lockhouse says by itself stands in no file.
+    pub(crate) fn place(self, layer: &Layer) -> Option<Place> {
+        match self {
+            Self::Skills => Some(Place { path: BUILT_IN.to_owned(), line: 0 }),
+            ground => ground.line().map(|line| layer.place(line)),
+        }
+    }
+}
+
+/// The place of what no file says.
+const BUILT_IN: &str = "built in: saving a skill is left to a person unless [servers.skills] says otherwise";
+
+/// Whether it is the tool by which code saves a skill. Lockhouse itself is that server.
+fn is_of_skills(server: &ServerName, item: &Item) -> bool {
+    server.as_str() == SKILLS && matches!(item, Item::Tool(_))
 }
 
 impl Pin {

@@ -44,6 +44,7 @@ pub use diff::{Change, Said, diff};
 pub use effect::Effect;
 pub use explain::{Considered, Explanation, explain};
 pub use item::{Item, Listing};
+pub use judge::SKILLS;
 pub use limits::{Limits, Rate, ScopedLimits};
 pub use pattern::{InvalidPattern, Pattern, Subject};
 pub use pending::{CallDigest, PendingCall};

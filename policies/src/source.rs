@@ -13,18 +13,21 @@ pub struct Source {
     pub text: String,
 }
 
-/// A line of a file, shown as `path:line`.
+/// A line of a file, shown as `path:line`; what Lockhouse says by itself is in no file and has no line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file's name as shown to people.
     pub path: String,
-    /// Counted from 1.
+    /// Counted from 1; 0 where there is no file.
     pub line: usize,
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", printable(&self.path), self.line)
+        match self.line {
+            0 => f.write_str(&printable(&self.path)),
+            line => write!(f, "{}:{line}", printable(&self.path)),
+        }
     }
 }
 

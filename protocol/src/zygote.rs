@@ -14,6 +14,9 @@ pub const SECCOMP_FILTERS: u32 = 1;
 /// The status of a worker whose stack overflowed in compiled code.
 pub const STACK_OVERFLOW_STATUS: i32 = 72;
 
+/// CPU time that the kernel lets the worker of a session use in all its runs, seconds.
+pub const SESSION_CPU_SECONDS: u64 = 24 * 60 * 60;
+
 /// Supervisor to zygote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToZygote {
@@ -24,6 +27,9 @@ pub enum ToZygote {
         /// Whether it runs something small before it says that it is ready. That makes its one execution faster, and
         /// costs time that is better spent elsewhere when someone waits.
         warm: bool,
+        /// Whether it is for a session. The kernel's own limit of its CPU time is then one for all runs together, and the
+        /// supervisor keeps that of each.
+        session: bool,
     },
 }
 

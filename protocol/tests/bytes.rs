@@ -200,8 +200,8 @@ fn to_zygote() {
         &[
             ToZygote::Prepare(profile.clone()),
             ToZygote::Prepare(SandboxProfile { unprivileged_id: None, preload: vec![], ..profile }),
-            ToZygote::Fork { warm: false },
-            ToZygote::Fork { warm: true },
+            ToZygote::Fork { warm: false, session: true },
+            ToZygote::Fork { warm: true, session: false },
         ],
     );
 }

@@ -45,7 +45,7 @@ fn zygote_messages() {
 #[test]
 fn conversations() {
     let reached = replay("conversation", fuzz::conversation);
-    reaches(&reached, &["Verify", "GiveUp", "Append", "Answer", "Finish", "Stop"]);
+    reaches(&reached, &["Verify", "GiveUp", "Append", "Answer", "Finish", "Rest", "Stop"]);
     reaches(&reached, &["Output", "Calls", "Lookups"]);
     reaches(&reached, &["OutOfPhase", "ReusedCallId", "TooManyUnderWay"]);
 }

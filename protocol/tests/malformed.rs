@@ -148,7 +148,8 @@ fn zygote() -> Vec<Vec<u8>> {
         FromZygote::Forked { pid: 4_242 },
         FromZygote::Exited { pid: 4_242, exit: Exit::Signal(9), cpu_us: 1_500, peak_memory_bytes: 4_096 },
     ];
-    [encoded(&[ToZygote::Prepare(profile), ToZygote::Fork { warm: true }]), encoded(&said)].concat()
+    [encoded(&[ToZygote::Prepare(profile), ToZygote::Fork { warm: true, session: false }]), encoded(&said)]
+        .concat()
 }
 
 /// The ways to be malformed. Some of them come out valid: then they must mean themselves.

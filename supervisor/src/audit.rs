@@ -37,6 +37,7 @@ pub(crate) use sign::{PublicKey, SecretError};
 use crate::catalog::hex;
 use crate::execution::Language;
 use crate::files;
+use crate::skills::Skill;
 use crate::upstream;
 use line::Body;
 use redaction::Redaction;
@@ -100,6 +101,8 @@ pub(crate) struct Program<'a> {
     pub(crate) language: Language,
     pub(crate) code: &'a str,
     pub(crate) servers: &'a [ServerName],
+    /// The name of its session.
+    pub(crate) session: Option<&'a str>,
 }
 
 /// How an execution ended.
@@ -141,20 +144,44 @@ impl Audit {
         client: Option<&ClientName>,
         program: Program<'_>,
     ) -> Result<(), AuditError> {
-        let Program { language, code, servers } = program;
+        let Program { language, code, servers, session } = program;
         let hash = hex(&line::hash(code.as_bytes()));
-        if self.settings.code {
-            let path = code::path(&self.settings.directory, language.as_str(), &hash);
-            let kept = code::keep(&path, || self.redaction().without_secrets(code).into_owned());
-            if let Err(error) = kept {
-                tracing::error!("{} cannot be written: {error}", path.display());
-            }
-        }
+        self.keep_code(language, code, &hash);
         let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
         let body = Body::new("execution").text("execution", &execution.to_string());
         let body = body.text_if("client", client.map(ClientName::as_str)).text("language", language.as_str());
         let body = body.json("servers", &serde_json::to_string(&names).unwrap_or_default());
+        let body = body.text_if("session", session);
         self.append(&body.text("code", &hash).number("code_bytes", code.len()))
+    }
+
+    /// Before running code gets the code of a skill.
+    pub(crate) fn skill(
+        &self,
+        execution: ExecutionId,
+        client: Option<&ClientName>,
+        skill: &Skill,
+        shared: Option<&str>,
+    ) -> Result<(), AuditError> {
+        let hash = skill.digest();
+        self.keep_code(skill.language, &skill.code, &hash);
+        let body = Body::new("skill").text("execution", &execution.to_string());
+        let body = body.text_if("client", client.map(ClientName::as_str)).text("skill", skill.name.as_str());
+        let body = body.number("version", skill.version).text("language", skill.language.as_str());
+        let body = body.text("code", &hash).number("code_bytes", skill.code.len());
+        self.append(&body.text_if("directory", shared))
+    }
+
+    /// Keeps a program beside the log, where that is configured.
+    fn keep_code(&self, language: Language, code: &str, hash: &str) {
+        if !self.settings.code {
+            return;
+        }
+        let path = code::path(&self.settings.directory, language.as_str(), hash);
+        let kept = code::keep(&path, || self.redaction().without_secrets(code).into_owned());
+        if let Err(error) = kept {
+            tracing::error!("{} cannot be written: {error}", path.display());
+        }
     }
 
     /// After code has run.

@@ -5,15 +5,22 @@
 
 mod catalogue;
 mod fingerprint;
+mod names;
 mod search;
+mod shapes;
 mod signature;
+pub(crate) mod stubs;
+mod types;
+mod wrapping;
 
 use lockhouse_protocol::ToolName;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub(crate) use catalogue::{Catalogue, LeftOut};
 pub(crate) use fingerprint::hex;
-pub(crate) use search::rank;
+pub(crate) use names::{folded, python_name};
+pub(crate) use search::{Corpus, Hit, rank};
+pub(crate) use shapes::{Lesson, Shapes};
 
 /// Tools of one server that are kept; the rest is dropped with a warning.
 pub(crate) const TOOLS_MAX: usize = 2_000;
@@ -26,13 +33,15 @@ const SUMMARY_CHARS_MAX: usize = 160;
 
 /// What is told of a tool that may be called when a person agrees.
 const ASKS: &str = "a person is asked before each call";
+/// And of a type that the server does not promise.
+const OBSERVED: &str = "results as observed";
 
 /// One tool of an upstream server.
 #[derive(Clone, Debug)]
 pub(crate) struct Tool {
     /// As the server names it.
     pub(crate) name: ToolName,
-    /// As code names it: what no identifier may have becomes `_`.
+    /// As code names it.
     pub(crate) identifier: String,
     pub(crate) description: String,
     /// The first sentence or line of the description.
@@ -42,18 +51,36 @@ pub(crate) struct Tool {
     /// In the schema's order, the required ones first.
     pub(crate) parameters: Vec<String>,
     pub(crate) required: usize,
+    /// What each of the parameters can be given as.
+    pub(crate) accepted: Box<[Accepted]>,
     /// Whether it takes nothing but `parameters`. JSON Schema permits more unless it is told not to; what servers mean by
     /// a list of properties is that it is the whole list.
     pub(crate) closed: bool,
+    /// Whether its results are wrapped by its server's library.
+    pub(crate) wraps: bool,
     /// Whether the server says that the tool changes nothing.
     pub(crate) read_only: bool,
     pub(crate) python: String,
     pub(crate) typescript: String,
     /// Of the whole definition.
     pub(crate) fingerprint: String,
+    /// Whether the server says what it answers.
+    pub(crate) declares_output: bool,
     /// Whether it is not what it was when a person met it.
     pub(crate) changed: bool,
-    searched: search::Searched,
+}
+
+/// Characters of a type in a description.
+const TYPE_CHARS_MAX: usize = 240;
+
+/// What one parameter can be given as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    /// Its name in Python, where that is another.
+    pub(crate) keyword: Option<Box<str>>,
+    /// Whether `null` is a value of it, and whether an object is.
+    pub(crate) null: bool,
+    pub(crate) object: bool,
 }
 
 /// What a server says that a tool does to things; only its own word.
@@ -61,6 +88,15 @@ pub(crate) struct Tool {
 pub(crate) struct Claims {
     pub(crate) read_only: Option<bool>,
     pub(crate) destructive: Option<bool>,
+}
+
+/// What is told of a tool besides what its definition says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// Whether a person is asked before each call.
+    pub(crate) asks: bool,
+    /// What its results were seen to look like, as a JSON Schema.
+    pub(crate) observed: Option<Value>,
 }
 
 impl Tool {
@@ -86,36 +122,48 @@ impl Tool {
         let words = raw.get("description").and_then(Value::as_str).unwrap_or_default();
         let description: String = words.chars().take(DESCRIPTION_CHARS_MAX).collect();
         let schema = raw.get("inputSchema").unwrap_or(&Value::Null);
-        let (parameters, required) = parameters(schema);
-        let closed = match schema.get("additionalProperties") {
-            None => schema.get("properties").is_some_and(Value::is_object),
-            Some(more) => *more == Value::Bool(false),
-        };
-        let identifier = identifier(name.as_str());
+        let input = types::read(schema);
+        let inner = raw.get("outputSchema").and_then(wrapping::inner);
+        let output = inner.as_ref().or(raw.get("outputSchema")).map(types::read);
+        let arguments = input.arguments();
+        let parameters: Vec<String> = arguments.fields.iter().map(|field| field.name.clone()).collect();
+        let names: Vec<&str> = parameters.iter().map(String::as_str).collect();
+        let keywords = names::parameter_identifiers(&names);
+        let identifier = names::identifier(name.as_str());
         let summary = summary(&description);
-        let shape = signature::Shape {
+        let signature = signature::Signature {
             identifier: &identifier,
-            parameters: &parameters,
-            required,
-            schema,
-            output: raw.get("outputSchema"),
+            input: &input,
+            arguments: &arguments,
+            keywords: &keywords,
+            output: output.as_ref(),
         };
         Some(Self {
-            python: shape.python(),
-            typescript: shape.typescript(),
+            python: signature.python(),
+            typescript: signature.typescript(),
             read_only: raw.pointer("/annotations/readOnlyHint").and_then(Value::as_bool).unwrap_or(false),
             fingerprint: fingerprint::fingerprint(&raw),
+            declares_output: raw.get("outputSchema").is_some_and(Value::is_object),
             changed: false,
-            searched: search::Searched::new(name.as_str(), &summary, &parameters, &description),
+            required: arguments.fields.iter().filter(|field| field.required).count(),
+            closed: arguments.rest.is_none(),
+            accepted: accepted(&input, &arguments, keywords, schema),
             summary,
             name,
             identifier,
             description,
             definition: text.into(),
             parameters,
-            required,
-            closed,
+            wraps: inner.is_some(),
         })
+    }
+
+    /// The tool under another identifier: its own is another tool's.
+    fn called(&mut self, identifier: String) {
+        for signature in [&mut self.python, &mut self.typescript] {
+            signature.replace_range(..self.identifier.len(), &identifier);
+        }
+        self.identifier = identifier;
     }
 
     /// The server's own JSON.
@@ -123,73 +171,131 @@ impl Tool {
         &self.definition
     }
 
-    /// As the in-code modules need it. `asks`: whether a person is asked before each call.
-    pub(crate) fn brief(&self, asks: bool) -> Value {
+    /// As the in-code modules need it.
+    pub(crate) fn brief(&self, told: &Told) -> Value {
         let brief = json!({
             "name": self.name.as_str(), "identifier": self.identifier, "parameters": self.parameters,
             "required": self.required, "summary": self.summary,
         });
-        self.signed(brief, asks)
+        self.signed(brief, told)
+    }
+
+    /// As a search shows it by name.
+    pub(crate) fn named(&self, server: &str, asks: bool) -> Value {
+        let mut named = json!({"server": server, "tool": self.name.as_str(), "summary": self.summary});
+        if self.identifier != self.name.as_str() {
+            named["identifier"] = self.identifier.as_str().into();
+        }
+        if asks {
+            named["ask"] = true.into();
+        }
+        named
     }
 
     /// As a search shows it.
-    pub(crate) fn found(&self, server: &str, asks: bool) -> Value {
-        let found = json!({
-            "server": server, "tool": self.name.as_str(), "identifier": self.identifier, "summary": self.summary,
-        });
-        self.signed(found, asks)
+    pub(crate) fn found(&self, server: &str, told: &Told) -> Value {
+        self.signed(self.named(server, told.asks), told)
     }
 
     /// With its signatures, and whether a person is asked.
-    fn signed(&self, mut shown: Value, asks: bool) -> Value {
-        if asks {
-            shown["ask"] = true.into();
-            shown["python"] = format!("{}  # {ASKS}", self.python).into();
-            shown["typescript"] = format!("{}  // {ASKS}", self.typescript).into();
-        } else {
-            shown["python"] = self.python.as_str().into();
-            shown["typescript"] = self.typescript.as_str().into();
+    fn signed(&self, mut shown: Value, told: &Told) -> Value {
+        let (mut python, mut typescript) = (self.python.clone(), self.typescript.clone());
+        let mut notes: Vec<&str> = Vec::new();
+        if let Some(observed) = &told.observed {
+            let [in_python, in_typescript] = signature::of_results(observed);
+            python.push_str(&format!(" -> {in_python}"));
+            typescript.push_str(&format!(": Promise<{in_typescript}>"));
+            notes.push(OBSERVED);
         }
+        if told.asks {
+            shown["ask"] = true.into();
+            notes.push(ASKS);
+        }
+        if !notes.is_empty() {
+            let notes = notes.join("; ");
+            python.push_str(&format!("  # {notes}"));
+            typescript.push_str(&format!("  // {notes}"));
+        }
+        shown["python"] = python.into();
+        shown["typescript"] = typescript.into();
         shown
     }
 
+    /// Everything, and each parameter with its name in Python and its type in both languages.
+    pub(crate) fn described(&self, server: &str, told: &Told) -> Value {
+        let mut full = self.full(server, told);
+        let input = types::read(full.get("inputSchema").unwrap_or(&Value::Null));
+        let text = |kind: &types::Type, language| {
+            types::Inline { language, shape: &input }.text(kind, TYPE_CHARS_MAX)
+        };
+        let arguments = input.arguments();
+        let parameter = |(field, accepted): (&types::Field, &Accepted)| {
+            let mut row = json!({
+                "name": field.name,
+                "keyword": accepted.keyword.as_deref().unwrap_or(&field.name),
+                "required": field.required,
+                "python": text(&field.kind, types::Language::Python),
+                "typescript": text(&field.kind, types::Language::TypeScript),
+            });
+            if !field.description.is_empty() {
+                row["description"] = field.description.as_str().into();
+            }
+            if let Some(default) = &field.default {
+                row["default"] = default.clone();
+            }
+            row
+        };
+        let parameters = arguments.fields.iter().zip(&self.accepted).map(parameter).collect();
+        full["parameters"] = Value::Array(parameters);
+        full
+    }
+
+    /// The type of results that look like this, for people.
+    pub(crate) fn returns(observed: &Value) -> String {
+        let [python, _] = signature::of_results(observed);
+        python
+    }
+
     /// Everything.
-    pub(crate) fn full(&self, server: &str, asks: bool) -> Value {
+    pub(crate) fn full(&self, server: &str, told: &Told) -> Value {
         let full = json!({
             "server": server, "name": self.name.as_str(), "identifier": self.identifier,
             "description": self.description, "read_only": self.read_only,
         });
-        let mut full = self.signed(full, asks);
+        let mut full = self.signed(full, told);
         let mut definition: Value = serde_json::from_str(&self.definition).unwrap_or_default();
         for part in ["inputSchema", "outputSchema"] {
             if let Some(schema) = definition.get_mut(part) {
                 full[part] = schema.take();
             }
         }
+        if let Some(inner) = full.get("outputSchema").and_then(wrapping::inner) {
+            full["outputSchema"] = inner;
+        }
+        if let Some(observed) = &told.observed {
+            full["observedOutput"] = observed.clone();
+        }
         full
     }
 }
 
-/// The names of the parameters, and how many of them are required.
-fn parameters(schema: &Value) -> (Vec<String>, usize) {
-    let empty = Map::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-    let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
-    let (mut first, rest): (Vec<_>, Vec<_>) = properties.keys().cloned().partition(|name| is_required(name));
-    let count = first.len();
-    first.extend(rest);
-    (first, count)
-}
-
-/// A name that both languages accept.
-pub(crate) fn identifier(name: &str) -> String {
-    let mut identifier: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    if identifier.starts_with(|c: char| c.is_ascii_digit()) {
-        identifier.insert(0, '_');
-    }
-    identifier
+fn accepted(
+    input: &types::Shape,
+    arguments: &types::Object,
+    keywords: Vec<String>,
+    schema: &Value,
+) -> Box<[Accepted]> {
+    // A word of OpenAPI, which says something to readers and nothing to whoever validates.
+    let nullable = |name: &str| {
+        let property = schema.get("properties").and_then(|all| all.get(name));
+        property.and_then(|property| property.get("nullable")) == Some(&Value::Bool(true))
+    };
+    let accepted = |(field, keyword): (&types::Field, String)| Accepted {
+        null: input.admits(&field.kind, &Value::Null) && !nullable(&field.name),
+        object: input.admits(&field.kind, &json!({})),
+        keyword: (keyword != field.name).then(|| keyword.into()),
+    };
+    arguments.fields.iter().zip(keywords).map(accepted).collect()
 }
 
 fn summary(description: &str) -> String {
@@ -204,8 +310,9 @@ mod tests {
 
     #[test]
     fn required_parameters_come_first_and_keep_their_order() {
-        let schema = json!({"properties": {"note": {}, "b": {}, "a": {}}, "required": ["a", "b"]});
-        assert_eq!(parameters(&schema), (vec!["b".into(), "a".into(), "note".into()], 2));
+        let tool = r#"{"name": "a", "inputSchema": {"properties": {"note": {}, "b": {}, "a": {}}, "required": ["a", "b"]}}"#;
+        let tool = Tool::from_json(tool).expect("a tool");
+        assert_eq!((tool.parameters.join(" "), tool.required), ("b a note".into(), 2));
     }
 
     #[test]

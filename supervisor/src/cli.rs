@@ -16,6 +16,9 @@ mod result;
 mod run;
 mod serve;
 mod server;
+mod sessions;
+mod skills;
+mod stubs;
 mod table;
 mod terminal;
 mod tools;
@@ -64,6 +67,8 @@ enum Command {
     /// List, search and show the tools of the configured servers
     #[command(subcommand)]
     Tools(tools::Command),
+    /// Write the permitted tools as files that type checkers, editors and people read
+    Stubs(stubs::Arguments),
     /// Add, remove, list and try upstream servers
     #[command(subcommand)]
     Server(server::Command),
@@ -71,9 +76,15 @@ enum Command {
     Import(import::Arguments),
     /// Write the entry that points at Lockhouse into an AI client's own file
     Init(init::Arguments),
+    /// List, show, test, approve, remove and export the skills that code has saved
+    #[command(subcommand)]
+    Skills(skills::Command),
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
+    /// List and end what AI clients keep between runs
+    #[command(subcommand)]
+    Sessions(sessions::Command),
     /// Look into the audit log, verify it and export it
     #[command(subcommand)]
     Audit(audit::Command),
@@ -113,10 +124,13 @@ pub(crate) fn main() -> ExitCode {
             Command::Demo => demo::demo().await,
             Command::Approvals(arguments) => approvals::approvals(&arguments).await,
             Command::Tools(command) => tools::tools(&files, command).await,
+            Command::Stubs(arguments) => stubs::stubs(&files, &arguments).await,
             Command::Server(command) => server::server(&files, command).await,
             Command::Import(arguments) => import::import(&files, &arguments),
             Command::Init(arguments) => init::init(&files, &arguments),
+            Command::Skills(command) => skills::skills(&files, command).await,
             Command::Policy(command) => policy::policy(&files, command).await,
+            Command::Sessions(command) => sessions::sessions(command).await,
             Command::Audit(command) => audit::audit(&files, command).await,
             Command::Doctor(arguments) => doctor::doctor(&files, &arguments).await,
             Command::Confine(arguments) => confine::confine(arguments),
@@ -178,7 +192,7 @@ fn default_log(command: &Command) -> &'static str {
     match command {
         Command::Serve => "lockhouse=info,rmcp=off,warn",
         // These tell themselves which servers failed or are left out, and once is enough.
-        Command::Tools(_) | Command::Policy(_) => {
+        Command::Tools(_) | Command::Stubs(_) | Command::Policy(_) => {
             "lockhouse=warn,lockhouse::upstream::hold=error,rmcp=off,error"
         }
         Command::Server(_) | Command::Import(_) => {

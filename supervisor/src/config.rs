@@ -34,6 +34,8 @@ use crate::execution::ExecutionLimits;
 use crate::gate::ApprovalSettings;
 use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
 use crate::results;
+use crate::sessions::SessionSettings;
+use crate::skills::SkillSettings;
 use crate::upstream::{Places, ServerDefinition, ServerLimits};
 pub(crate) use requirements::Refusal;
 use requirements::Requirements;
@@ -138,7 +140,9 @@ pub(crate) struct Settings {
     pub(crate) audit: AuditSettings,
     pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
     pub(crate) places: Places,
+    pub(crate) sessions: SessionSettings,
     pub(crate) approvals: ApprovalSettings,
+    pub(crate) skills: SkillSettings,
     /// The policy, if it is the user's own and an answer of theirs may change it.
     pub(crate) own_policy: Option<PolicyFile>,
     /// Servers that were configured and that a requirement does not admit.
@@ -176,6 +180,7 @@ impl Settings {
         Ok(Self {
             limits: limits(&document.limits),
             approvals: approvals(&document),
+            skills: skills(&document.skills, &path, &surroundings),
             own_policy: own_policy(files),
             code_bytes_max: document.limits.code_kib as usize * 1024,
             shown_bytes: document.limits.shown_bytes as usize,
@@ -186,7 +191,9 @@ impl Settings {
                 cache: locate::cache_directory(),
                 state: locate::state_directory(),
                 tools_lifetime: Duration::from_secs(u64::from(document.catalogue.lifetime_hours) * 3_600),
+                learns_shapes: document.catalogue.learn,
             },
+            sessions: sessions(&document.sessions),
             refused,
             unused,
             document,
@@ -280,6 +287,32 @@ fn result_bounds(document: &document::Results) -> results::Bounds {
     }
 }
 
+/// What is configured of skills, of the configuration alone.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the file.
+pub(crate) fn load_skill_settings(files: &Files) -> Result<SkillSettings, ConfigError> {
+    let surroundings = Surroundings::of_process();
+    match locate::file(files.config.as_deref(), "config.toml") {
+        Some(path) => {
+            let document = document::Document::parse(&read(&path)?, &surroundings)?;
+            Ok(skills(&document.skills, &path, &surroundings))
+        }
+        None => Ok(skills(&document::Skills::default(), Path::new(""), &surroundings)),
+    }
+}
+
+/// Directories are taken from where the configuration is.
+fn skills(document: &document::Skills, configuration: &Path, surroundings: &Surroundings) -> SkillSettings {
+    let beside = configuration.parent().unwrap_or(Path::new(""));
+    let shared = document.directories.iter().map(|path| beside.join(surroundings.expand_home(path)));
+    SkillSettings {
+        enabled: document.enabled,
+        own: locate::state_directory().map(|state| state.join("skills")),
+        shared: shared.collect(),
+    }
+}
+
 fn audit_settings(document: &document::Audit) -> Result<AuditSettings, ConfigError> {
     let state = locate::state_directory();
     let below_state = || state.as_ref().map(|state| state.join("audit"));
@@ -359,6 +392,14 @@ pub(crate) fn read(path: &Path) -> Result<Source, ConfigError> {
         unusable(format!("it is not UTF-8: line {line} has an invalid byte"))
     })?;
     Ok(Source { path: path.display().to_string(), text })
+}
+
+fn sessions(document: &document::Sessions) -> SessionSettings {
+    SessionSettings {
+        max: document.max as usize,
+        idle: Duration::from_secs_f64(document.idle_seconds),
+        life: Duration::from_secs_f64(document.life_seconds),
+    }
 }
 
 fn approvals(document: &document::Document) -> ApprovalSettings {

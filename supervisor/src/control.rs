@@ -1,11 +1,12 @@
-//! The control socket: where `lockhouse approvals` reaches a supervisor that runs.
+//! The control socket: where `lockhouse approvals` and `lockhouse sessions` reach a supervisor that runs.
 //!
 //! A Unix domain socket in a directory that only its owner can enter. Each line is one JSON object, of the messages in
-//! `gate/approvals/desk.rs`; who connects says first that they watch. The kernel tells who connects, and nobody but the
+//! `gate/approvals/desk.rs` and `orders.rs`; who connects says first that they watch, or asks one thing about sessions. The kernel tells who connects, and nobody but the
 //! same user, or root, is heard. A worker cannot reach it: it has no file, and can make no socket. Whoever runs as this user
 //! can, an AI client with a shell among them; docs/approvals.md says what that means.
 
 mod connection;
+mod orders;
 pub(crate) mod place;
 
 use std::os::unix::fs::PermissionsExt;
@@ -23,8 +24,10 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use crate::gate::Desk;
+use crate::sessions::Sessions;
 
 pub(crate) use connection::{LINE_BYTES_MAX, VERSION, read_line, write_line};
+pub(crate) use orders::{Order, Told};
 
 /// Connections at one time.
 const CONNECTIONS_MAX: usize = 16;
@@ -44,12 +47,12 @@ impl ControlSocket {
     ///
     /// # Errors
     /// Why it is in none.
-    pub(crate) fn open(desk: &Desk) -> Result<Self, String> {
+    pub(crate) fn open(desk: &Desk, sessions: &Sessions) -> Result<Self, String> {
         let mut reasons = Vec::new();
         for directory in place::everywhere() {
             match listen(&directory) {
                 Ok((path, listener)) => {
-                    let accepting = tokio::spawn(accept(listener, desk.clone()));
+                    let accepting = tokio::spawn(accept(listener, desk.clone(), sessions.clone()));
                     return Ok(Self { path, accepting });
                 }
                 Err(error) => reasons.push(format!("{}: {error}", directory.display())),
@@ -79,7 +82,7 @@ fn listen(directory: &Path) -> std::io::Result<(PathBuf, Listener)> {
     Ok((path, listener))
 }
 
-async fn accept(listener: Listener, desk: Desk) {
+async fn accept(listener: Listener, desk: Desk, sessions: Sessions) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let stream = match listener.accept().await {
@@ -98,9 +101,9 @@ async fn accept(listener: Listener, desk: Desk) {
             tracing::warn!("the control socket has {CONNECTIONS_MAX} connections, and takes no more");
             continue;
         };
-        let desk = desk.clone();
+        let (desk, sessions) = (desk.clone(), sessions.clone());
         tokio::spawn(async move {
-            connection::serve(&stream, &desk).await;
+            connection::serve(&stream, &desk, &sessions).await;
             drop(place);
         });
     }

@@ -5,6 +5,7 @@
 
 mod answer;
 mod ending;
+mod held;
 mod shown;
 mod told;
 
@@ -22,13 +23,15 @@ use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use answer::{Answer, Language, Refusal, Sandbox, Status, parsed};
+pub(crate) use answer::{Answer, InSession, Language, Refusal, Sandbox, Status, parsed};
 pub(crate) use ending::{Ending, Limit};
-pub(crate) use shown::{part, shorten, text_of};
+use held::CpuBudget;
+pub(crate) use held::{Held, Place};
+pub(crate) use shown::{Showing, Shown, Taken, part, shown, text_of, without_files};
 
 use crate::ai_client::Clock;
 use crate::gate::{Asked, CallRecord, Gate, Requester};
-use crate::pool::{Death, Lease};
+use crate::pool::{Death, Worker};
 
 const READ_BYTES: usize = 64 * 1024;
 /// Replies that wait to be written to a worker, bytes, before it is no longer heard.
@@ -63,13 +66,15 @@ pub(crate) struct Ended {
     pub(crate) wall: Duration,
     pub(crate) cpu: Option<Duration>,
     pub(crate) peak_memory_bytes: Option<u64>,
+    /// The worker of a session that can have another run.
+    pub(crate) held: Option<Held>,
 }
 
 type Answering<'a> = BoxFuture<'a, (CallId, Reply, Option<CallRecord>)>;
 
-/// Runs `code` on a leased worker until it ends, the clock does, or `cancelled`.
+/// Runs `code` until it ends, the clock does, or `cancelled`.
 pub(crate) async fn run(
-    lease: Lease,
+    mut place: Place,
     execution: ExecutionId,
     code: String,
     from: Requester,
@@ -77,13 +82,17 @@ pub(crate) async fn run(
     limits: &ExecutionLimits,
     cancelled: &CancellationToken,
 ) -> Ended {
-    let job = Job { execution, code, servers: from.scope.servers().to_vec(), session: false };
+    let session = matches!(place, Place::Held(_));
+    let job = Job { execution, code, servers: from.scope.servers().to_vec(), session };
+    let (out, cpu) = place.begin(limits.cpu);
     let mut run = Run {
-        lease,
+        place,
         gate,
         from,
         limits,
-        out: Vec::new(),
+        out,
+        cpu,
+        finished: false,
         answering: FuturesUnordered::new(),
         stdout: String::new(),
         stderr: String::new(),
@@ -93,24 +102,28 @@ pub(crate) async fn run(
         death: None,
     };
     let started = Instant::now();
-    let ending = match run.send_job(job) {
+    let waking = if session { run.wake() } else { None };
+    let ending = match waking.or_else(|| run.send_job(job)) {
         None => run.until_the_end(cancelled).await,
         Some(ending) => ending,
     };
     let wall = started.elapsed();
     let waiting = run.abandon_calls();
-    let Run { lease, stdout, stderr, calls, death, .. } = run;
     // The kernel has told of a process that is gone; of one that is not, it is asked.
-    let process = &lease.worker.process;
-    let cpu = death.map(|death| death.cpu).or_else(|| process.cpu_time());
+    let process = &run.worker().process;
+    let cpu = run.death.map(|death| death.cpu).or_else(|| process.cpu_time());
+    let cpu = cpu.map(|in_all| run.cpu.map_or(in_all, |budget| budget.used(in_all)));
     let peak_memory_bytes =
-        death.map(|death| death.peak_memory_bytes).or_else(|| process.peak_memory_bytes());
-    Ended { ending, stdout, stderr, calls, waiting, wall, cpu, peak_memory_bytes }
-    // The worker is killed here, as it is dropped: after its answer, whatever it still does.
+        run.death.map(|death| death.peak_memory_bytes).or_else(|| process.peak_memory_bytes());
+    let (stdout, stderr) = (std::mem::take(&mut run.stdout), std::mem::take(&mut run.stderr));
+    let calls = std::mem::take(&mut run.calls);
+    // A worker that is not held is killed here, as it is dropped: after its answer, whatever it still does.
+    let held = run.rest();
+    Ended { ending, stdout, stderr, calls, waiting, wall, cpu, peak_memory_bytes, held }
 }
 
 struct Run<'a> {
-    lease: Lease,
+    place: Place,
     gate: &'a Gate,
     from: Requester,
     limits: &'a ExecutionLimits,
@@ -123,19 +136,31 @@ struct Run<'a> {
     /// Calls without an answer yet, and when they began.
     under_way: BTreeMap<CallId, (Asked, Instant)>,
     interrupted: bool,
+    /// In a session, where the kernel's limit is one for all runs.
+    cpu: Option<CpuBudget>,
+    /// Whether the worker has said the last word of this run.
+    finished: bool,
     /// How the process ended, if it did so by itself.
     death: Option<Death>,
 }
 
 impl Run<'_> {
+    fn worker(&self) -> &Worker {
+        self.place.worker()
+    }
+
+    fn worker_mut(&mut self) -> &mut Worker {
+        self.place.worker_mut()
+    }
+
     /// Gives the ending, when it cannot be sent.
     fn send_job(&mut self, job: Job) -> Option<Ending> {
-        if !self.lease.worker.conversation.run(job.session) {
+        if !self.worker_mut().conversation.run(job.session) {
             return Some(Ending::Broken("it was not idle".into()));
         }
         match frame::encode(&ToWorker::Run(job), self.limits.conversation.frame_bytes) {
             Ok(frame) => {
-                self.out = frame;
+                self.out.extend_from_slice(&frame);
                 None
             }
             Err(error) => Some(Ending::Broken(error.to_string())),
@@ -145,22 +170,37 @@ impl Run<'_> {
     async fn until_the_end(&mut self, cancelled: &CancellationToken) -> Ending {
         let mut clock = self.from.caller.questions.clock(self.limits.wall);
         let mut buffer = vec![0; READ_BYTES];
+        let (mut cpu, mut is_cancelled) = (self.cpu, false);
         loop {
-            let (mut from, mut to) = (&self.lease.worker.stream, &self.lease.worker.stream);
+            let worker = self.place.worker();
+            let (mut from, mut to) = (&worker.stream, &worker.stream);
             // A worker that does not read what it asked for is not heard, and nothing more is made for it.
             let hears = self.out.len() < OUT_BYTES_MAX;
             tokio::select! {
                 // In this order: a clock that has run out wins over whatever else is ready, and replies that are there
                 // leave together before more is heard.
                 biased;
-                () = cancelled.cancelled() => return Ending::Cancelled,
+                () = cancelled.cancelled(), if !is_cancelled => {
+                    if self.cpu.is_none() || self.interrupted {
+                        return Ending::Cancelled;
+                    }
+                    // What a session has gathered is worth a moment.
+                    (is_cancelled, self.interrupted) = (true, true);
+                    worker.process.signal(Signal::SIGINT);
+                    clock = Clock::plain(self.limits.grace);
+                }
                 _ = clock.ends() => {
-                    if self.interrupted {
-                        return Ending::Timeout(None);
+                    match self.interrupted {
+                        _ if is_cancelled => return Ending::Cancelled,
+                        true => return Ending::Timeout(None),
+                        false => {}
                     }
                     self.interrupted = true;
-                    self.lease.worker.process.signal(Signal::SIGINT);
+                    worker.process.signal(Signal::SIGINT);
                     clock = Clock::plain(self.limits.grace);
+                }
+                true = Self::cpu_runs_out(&mut cpu, &worker.process) => {
+                    return Ending::Limit(self.cpu_limit(), None);
                 }
                 Some((call, reply, record)) = self.answering.next(), if hears => {
                     self.under_way.remove(&call);
@@ -177,9 +217,10 @@ impl Run<'_> {
                         _ => Some(self.died().await),
                     };
                     match ending {
+                        Some(_) if is_cancelled => return Ending::Cancelled,
                         // No outcome of the worker's: it was stopped by what it asked for or printed.
                         Some(Ending::Limit(limit, None)) => {
-                            return Ending::Limit(limit, self.place().await);
+                            return Ending::Limit(limit, self.whereabouts().await);
                         }
                         Some(ending) => return ending,
                         None => {}
@@ -193,10 +234,11 @@ impl Run<'_> {
 
     /// Takes in what was read. An ending, when there is one.
     fn hear(&mut self, bytes: &[u8]) -> Option<Ending> {
-        self.lease.worker.decoder.push(bytes);
+        self.worker_mut().decoder.push(bytes);
         loop {
-            let action = match self.lease.worker.decoder.next::<FromWorker>() {
-                Ok(Some(message)) => self.lease.worker.conversation.receive(message),
+            let worker = self.worker_mut();
+            let action = match worker.decoder.next::<FromWorker>() {
+                Ok(Some(message)) => worker.conversation.receive(message),
                 Ok(None) => return None,
                 Err(error) => return Some(Ending::Broken(error.to_string())),
             };
@@ -214,7 +256,10 @@ impl Run<'_> {
                         (call, reply, record)
                     }));
                 }
-                Ok(Action::Finish(outcome)) => return Some(self.finished(outcome)),
+                Ok(Action::Finish(outcome)) => {
+                    self.finished = true;
+                    return Some(self.ended_by(outcome));
+                }
                 Ok(Action::Stop(limit)) => return Some(self.stopped(limit)),
                 Ok(Action::Verify | Action::GiveUp(_)) => {
                     return Some(Ending::Broken("it was sealed twice".into()));
@@ -225,8 +270,8 @@ impl Run<'_> {
     }
 
     /// Where the code is that has reached a limit: it is interrupted as at its deadline, and what else it says is not heard.
-    async fn place(&mut self) -> Option<CodeError> {
-        let worker = &mut self.lease.worker;
+    async fn whereabouts(&mut self) -> Option<CodeError> {
+        let worker = self.place.worker_mut();
         worker.process.signal(Signal::SIGINT);
         let mut buffer = vec![0; READ_BYTES];
         let asking = async {
@@ -260,7 +305,7 @@ impl Run<'_> {
     }
 
     fn reply(&mut self, call: CallId, reply: Reply) {
-        if !self.lease.worker.conversation.reply(call) {
+        if !self.worker_mut().conversation.reply(call) {
             return;
         }
         let limit = self.limits.conversation.frame_bytes;
@@ -271,7 +316,7 @@ impl Run<'_> {
         }
     }
 
-    fn finished(&self, outcome: Outcome) -> Ending {
+    fn ended_by(&self, outcome: Outcome) -> Ending {
         match outcome {
             Outcome::Value(value) => Ending::Value(value),
             Outcome::Error(error) => Ending::Error(error),
@@ -303,7 +348,7 @@ impl Run<'_> {
 
     /// The channel closed without a last word: what the kernel says of the end.
     async fn died(&mut self) -> Ending {
-        let worker = &mut self.lease.worker;
+        let worker = self.place.worker_mut();
         let exit = match tokio::time::timeout(LEAVE_TIMEOUT, &mut worker.exit).await {
             Ok(exit) => exit,
             Err(_) => {
@@ -320,7 +365,9 @@ impl Run<'_> {
         match self.death {
             _ if self.interrupted => Ending::Timeout(None),
             // The kernel kills at the hard limit what ignores the signal at the soft one.
-            Some(Death { cpu, .. }) if cpu >= self.limits.cpu => Ending::Limit(self.cpu_limit(), None),
+            Some(Death { cpu, .. }) if self.cpu.map_or(cpu, |budget| budget.used(cpu)) >= self.limits.cpu => {
+                Ending::Limit(self.cpu_limit(), None)
+            }
             Some(death) if self.lacked_memory(&death) => Ending::Limit(self.memory_limit(), None),
             Some(death) => Ending::Killed(ending::in_words(death.exit)),
             None => Ending::Killed("its zygote ended, and the worker with it".into()),
@@ -330,7 +377,7 @@ impl Run<'_> {
     /// Whether a death was for want of memory: the kernel says so, or an interpreter that could not say it aborted when
     /// most of its memory was used.
     fn lacked_memory(&self, death: &Death) -> bool {
-        let worker = &self.lease.worker;
+        let worker = self.worker();
         let used = death.peak_memory_bytes.saturating_sub(worker.resident_bytes);
         let aborted = matches!(death.exit, Exit::Signal(number)
             if [Signal::SIGABRT, Signal::SIGSEGV, Signal::SIGBUS].iter().any(|signal| *signal as i32 == number));

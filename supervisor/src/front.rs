@@ -1,7 +1,8 @@
 //! What the AI client meets: an MCP server with three tools, which are always the same.
 
 mod ask;
-mod shown;
+mod content;
+mod search;
 mod stdin;
 mod tools;
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_policies::ClientName;
-use lockhouse_protocol::{Detail, ResultHandle};
+use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
     JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
@@ -22,16 +23,16 @@ use tokio_util::sync::CancellationToken;
 
 use ask::{Display, Run, Step, Suspended};
 
-use crate::execution::{self, Answer, Language, Status};
-use crate::gate::Scope;
-use crate::results::{self, Owner};
+use crate::ai_client::Owner;
+use crate::execution::{self, Answer, Language, Showing, Shown, Status};
+use crate::results;
+use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// One line of JSON from the AI client, bytes. Far above the limit for code, so that what is too long gets an answer.
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The tool list never changes while we run.
 const TOOLS_TTL_MS: u64 = 3_600_000;
-const SEARCH_LIMIT: usize = 10;
 
 /// Serves one AI client over standard input and output, until it closes or `closing`.
 pub(crate) async fn serve_stdio(
@@ -41,8 +42,8 @@ pub(crate) async fn serve_stdio(
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = stdin::ClosingReader::new(input, closing.clone());
     let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
-    let owner = Owner::of_connection();
-    let front = Front { supervisor, owner, suspended: Suspended::default(), closing: closing.clone() };
+    let (suspended, owner) = (Suspended::default(), Owner::of_connection());
+    let front = Front { supervisor, suspended, owner, closing: closing.clone() };
     let running = tokio::select! {
         running = front.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),
@@ -69,7 +70,7 @@ pub(crate) fn definitions_bytes() -> usize {
 
 struct Front {
     supervisor: Arc<Supervisor>,
-    /// Whose results are kept here.
+    /// Of the sessions that this client begins, and of the results that are kept for it.
     owner: Owner,
     suspended: Suspended,
     closing: CancellationToken,
@@ -127,7 +128,7 @@ impl ServerHandler for Front {
 
 impl Front {
     fn start(&self, arguments: &JsonObject, context: &RequestContext<RoleServer>) -> Result<Run, String> {
-        let request = code_request(arguments)?;
+        let request = code_request(arguments, self.owner)?;
         let abilities = ask::abilities(context.client_capabilities());
         let client = client(context);
         Ok(Run::start(
@@ -183,37 +184,24 @@ impl Front {
     fn shown(&self, answer: Option<&Answer>) -> CallToolResult {
         let Some(answer) = answer else { return invalid("the execution broke") };
         let keep = |json: &str| self.supervisor.results().keep(self.owner, json);
-        let shown =
-            execution::shorten(answer, self.supervisor.settings().shown_bytes, "get_result(handle)", keep);
-        match answer.status {
-            Status::Ok => CallToolResult::structured(shown),
-            _ => CallToolResult::structured_error(shown),
-        }
+        let limit = self.supervisor.settings().shown_bytes;
+        let more = "get_result(handle)";
+        let Shown { json, files } =
+            execution::shown(answer, &Showing { limit, more, takes_files: true, keep: &keep });
+        let mut result = match answer.status {
+            Status::Ok => CallToolResult::structured(json),
+            _ => CallToolResult::structured_error(json),
+        };
+        let blocks = files.into_iter().enumerate();
+        result.content.extend(blocks.map(|(index, file)| content::block(answer.execution, index + 1, file)));
+        result
     }
 
     async fn search_tools(&self, arguments: &JsonObject, client: Option<&ClientName>) -> CallToolResult {
-        let query = match arguments.get("query") {
-            None => "",
-            Some(Value::String(query)) => query,
-            Some(_) => return invalid("query must be a string"),
-        };
-        let detail = match arguments.get("detail") {
-            None | Some(Value::Null) => Some(Detail::default()),
-            Some(detail) => detail.as_str().and_then(Detail::named),
-        };
-        let Some(detail) = detail else {
-            return invalid(r#"detail must be "names", "signatures" or "full""#);
-        };
-        let gate = self.supervisor.gate();
-        let scope = Scope::all(gate.servers());
-        let tools = gate.search(&scope, client, query, SEARCH_LIMIT, detail).await;
-        let limit = self.supervisor.settings().shown_bytes;
-        let mut result = shown::first_of("tools", tools, limit);
-        let unavailable = gate.unavailable(scope.servers());
-        if !unavailable.is_empty() {
-            result["unavailable"] = unavailable.into();
+        match search::Asked::of(arguments) {
+            Ok(asked) => CallToolResult::structured(search::search(&self.supervisor, &asked, client).await),
+            Err(message) => invalid(message),
         }
-        CallToolResult::structured(result)
     }
 
     fn get_result(&self, arguments: &JsonObject) -> CallToolResult {
@@ -255,8 +243,8 @@ fn invalid(message: &str) -> CallToolResult {
     }))
 }
 
-fn code_request(arguments: &JsonObject) -> Result<CodeRequest, String> {
-    let known = ["language", "code", "timeout_s", "servers"];
+fn code_request(arguments: &JsonObject, owner: Owner) -> Result<CodeRequest, String> {
+    let known = ["language", "code", "session", "timeout_s", "servers"];
     if let Some(unknown) = arguments.keys().find(|key| !known.contains(&key.as_str())) {
         let unknown = beginning(unknown);
         return Err(format!("unknown argument {unknown:?}: run_code takes {}", known.join(", ")));
@@ -281,7 +269,12 @@ fn code_request(arguments: &JsonObject) -> Result<CodeRequest, String> {
             Some(serde_json::from_value(names.clone()).map_err(|_| "servers must be a list of names")?)
         }
     };
-    Ok(CodeRequest { language, code: code.to_owned(), timeout, servers })
+    let session = match arguments.get("session") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(name)) => Some(SessionKey { owner, name: SessionName::new(name)? }),
+        Some(_) => return Err("session must be a string: the name of a session".into()),
+    };
+    Ok(CodeRequest { language, code: code.to_owned(), timeout, servers, session })
 }
 
 /// As much of a name that nobody knows as an answer repeats.

@@ -8,6 +8,7 @@ mod asked;
 #[cfg(test)]
 mod cost;
 mod decision;
+mod destination;
 mod force;
 mod limits;
 mod links;
@@ -15,6 +16,8 @@ mod listed;
 mod lookups;
 mod schema;
 mod scope;
+mod search;
+mod skills;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -35,15 +38,19 @@ pub(crate) use lookups::{in_a_word, standing};
 pub(crate) use arguments::nearest;
 pub(crate) use limits::Usage;
 pub(crate) use scope::Scope;
+pub(crate) use search::Search;
 
 use arguments::Given;
+use decision::Unpermitted;
 use force::Force;
 use limits::Limiter;
 use schema::Schemas;
 
+use crate::ai_client::Owner;
 use crate::audit::Audit;
-use crate::catalog::Catalogue;
-use crate::results::{Owner, Results};
+use crate::catalog::{Catalogue, Lesson};
+use crate::results::Results;
+use crate::skills::Skills;
 use crate::upstream::{Caller, Upstreams};
 
 /// Characters of a failure's message, which may repeat an upstream server's words.
@@ -55,6 +62,8 @@ pub(crate) struct Gate {
     policy: Force,
     audit: Arc<Audit>,
     upstreams: Upstreams,
+    /// None where they are turned off.
+    skills: Option<Arc<Skills>>,
     limiter: Limiter,
     schemas: Arc<Schemas>,
     results: Arc<Results>,
@@ -70,6 +79,15 @@ struct Briefs {
     of: Arc<Catalogue>,
     by: Arc<Policy>,
     json: Arc<[u8]>,
+}
+
+/// What is known of a call that was made, besides its answer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Came {
+    /// Whether it may have changed something.
+    changes: bool,
+    /// Whether nobody could be asked, and what it wants is kept until somebody can.
+    draft: bool,
 }
 
 /// On whose behalf a request is answered.
@@ -109,6 +127,7 @@ impl Gate {
         policy: Policy,
         audit: Arc<Audit>,
         upstreams: Upstreams,
+        skills: Option<Arc<Skills>>,
         results: Arc<Results>,
         reply_bytes_max: usize,
     ) -> Self {
@@ -117,6 +136,7 @@ impl Gate {
             policy,
             audit,
             upstreams,
+            skills,
             limiter,
             schemas,
             results,
@@ -132,6 +152,7 @@ impl Gate {
             policy: self.policy.succeeded_by(policy),
             audit: self.audit.clone(),
             upstreams,
+            skills: self.skills.clone(),
             limiter: self.limiter.clone(),
             schemas: self.schemas.clone(),
             results: self.results.clone(),
@@ -162,6 +183,7 @@ impl Gate {
         request: Request,
     ) -> (Reply, Option<CallRecord>) {
         if let Some(asked) = asked {
+            let asked = self.meant(from, asked);
             let (reply, record) = self.call(from, call, &asked, Given::of(request)).await;
             return (self.bounded(reply), Some(record));
         }
@@ -172,16 +194,28 @@ impl Gate {
                 Ok(json) => Ok(json.as_bytes().to_vec()),
                 Err(not_kept) => Err(failure(FailureCode::NotFound, not_kept.to_string())),
             },
-            Request::LoadSkill { .. } | Request::SearchSkills { .. } => {
-                Err(failure(FailureCode::NotFound, "no skill is saved".into()))
-            }
+            Request::LoadSkill { name } => self.load_skill(from, &name).await,
+            Request::SearchSkills { query, limit } => self.search_skills(query, limit as usize).await,
             Request::Search { query, limit, detail } => {
-                let found = self.search(&from.scope, from.client(), &query, limit as usize, detail).await;
-                Ok(Value::Array(found).to_string().into_bytes())
+                let search = Search { query: &query, limit: limit as usize, detail };
+                let found = self.search(&from.scope, from.client(), search).await;
+                Ok(Value::Array(found.tools).to_string().into_bytes())
             }
             _ => self.list_servers(from),
         };
         (self.bounded(reply), None)
+    }
+
+    /// The same of the tool that is meant, where its name was written in another form. What is not permitted is found by its
+    /// own name alone.
+    fn meant(&self, from: &Requester, asked: Asked) -> Asked {
+        match &asked.item {
+            Item::Tool(tool) => match self.tool_meant(from, &asked.server, tool) {
+                Some(meant) => Asked { item: Item::Tool(meant), ..asked },
+                None => asked,
+            },
+            _ => asked,
+        }
     }
 
     fn bounded(&self, reply: Reply) -> Reply {
@@ -201,12 +235,15 @@ impl Gate {
 
     async fn call(&self, from: &Requester, call: CallId, asked: &Asked, given: Given) -> (Reply, CallRecord) {
         let started = Instant::now();
-        let mut changes = false;
-        let reply = match self.try_call(from, call, asked, given, &mut changes).await {
+        let lesson = self.lesson(asked, &given);
+        let mut came = Came::default();
+        let reply = match self.try_call(from, call, asked, given, &mut came).await {
             Err(failure) => Err(self.explained(from, call, asked, failure).await),
             reply => reply,
         };
-        let outcome = reply.as_ref().map_or_else(|failure| failure.code.as_str(), |_| "ok");
+        let outcome = reply
+            .as_ref()
+            .map_or_else(|failure| failure.code.as_str(), |_| if came.draft { "draft" } else { "ok" });
         let bytes = reply.as_ref().map_or(0, Vec::len);
         let took = started.elapsed();
         // What was decided against has its record already.
@@ -215,7 +252,17 @@ impl Gate {
         {
             tracing::error!("{error}");
         }
-        (reply, CallRecord::new(asked, outcome, changes, took, bytes))
+        if let (Some(lesson), Ok(json)) = (lesson, &reply) {
+            lesson.learn(json);
+        }
+        (reply, CallRecord::new(asked, outcome, came.changes, took, bytes))
+    }
+
+    /// Whether to learn from the result of this call what the tool answers.
+    fn lesson(&self, asked: &Asked, given: &Given) -> Option<Lesson> {
+        let Item::Tool(tool) = &asked.item else { return None };
+        let connection = self.upstreams.get(&asked.server)?;
+        connection.shapes.lesson(connection.known()?.tool(tool)?, &given.arguments)
     }
 
     /// A call whose execution ended before its answer came.
@@ -248,24 +295,24 @@ impl Gate {
         call: CallId,
         asked: &Asked,
         given: Given,
-        changes: &mut bool,
+        came: &mut Came,
     ) -> Reply {
         let Asked { server, item, .. } = asked;
         let failed = |failure| about(failure, server, item);
-        let connection = self.connection(from, server).map_err(failed)?;
+        let destination = self.destination(from, server).map_err(failed)?;
         if self.lists_nothing(from, server, item) {
             return Ok(listed::nothing());
         }
         let subject = asked.subject(from, call);
-        self.refuse_hopeless(from, subject, connection).map_err(failed)?;
-        let offer = connection.offer().await.map_err(failed)?;
+        self.refuse_hopeless(from, subject, destination).map_err(failed)?;
+        let offered = destination.offer().await.map_err(failed)?;
         let mut wanted = Call::new(server, item.clone()).by(from.caller.client.clone());
         let (mut known, mut may_change) = (None, false);
         match item {
             Item::Tool(tool) => {
-                known = offer.catalogue.tool(tool);
-                let definition =
-                    known.ok_or_else(|| failed(self.unknown_tool(from, server, tool, &offer.catalogue)))?;
+                known = offered.catalogue().tool(tool);
+                let definition = known
+                    .ok_or_else(|| failed(self.unknown_tool(from, server, tool, offered.catalogue())))?;
                 self.refuse_changed(from, subject, definition).map_err(failed)?;
                 let named = arguments::named(definition, &given.arguments).map_err(failed)?;
                 let (bytes, turn) = (given.arguments.len(), &from.usage.turn);
@@ -280,28 +327,35 @@ impl Gate {
             }
             Item::Resource(_) | Item::List(_) => {}
         }
-        connection.offers(&offer, item).map_err(failed)?;
-        let (permitted, approval) =
-            self.permitted_call(from, subject, wanted, known).await.map_err(failed)?;
+        offered.offers(item, &wanted.arguments).map_err(failed)?;
+        // A skill that nobody can be asked about is kept until somebody can.
+        let draft = offered.drafts().map(|skills| (skills, wanted.arguments.clone()));
+        let (permitted, approval) = match self.permitted_call(from, subject, wanted, known).await {
+            Ok(decided) => decided,
+            Err(Unpermitted::NobodyToAsk(_)) if let Some((skills, arguments)) = draft => {
+                self.note_draft(subject).map_err(failed)?;
+                *came = Came { changes: true, draft: true };
+                return destination::draft(skills, &arguments).await.map_err(failed);
+            }
+            Err(unpermitted) => return Err(failed(self.noted(subject, unpermitted))),
+        };
         let limits = self.policy.limits(&permitted.call, from.client());
         let admitted = self.limiter.admit(&from.usage, &permitted.call, &limits).map_err(|refused| {
             self.note_denial(subject, Effect::Deny, &refused.failure.message, Some(&refused.place));
             failed(refused.failure)
         })?;
-        let turn = connection.slot().await.map_err(failed)?;
-        // From its turn on the server is not stopped for idleness; while a person was asked it may have been.
-        let offer = connection.offer().await.map_err(failed)?;
+        let ready = destination.turn().await.map_err(failed)?;
         if let Item::Tool(tool) = item {
-            self.refuse_another(subject, known, offer.catalogue.tool(tool)).map_err(failed)?;
+            self.refuse_another(subject, known, ready.catalogue().tool(tool)).map_err(failed)?;
         }
         let permitted = self.still_permitted(from, subject, permitted).await.map_err(failed)?;
         self.audit.call(subject, &permitted, approval.map(Approval::as_str)).map_err(|error| {
             tracing::error!("{error}");
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
-        *changes = may_change;
+        came.changes = may_change;
         let timeout = [given.timeout, admitted.timeout].into_iter().flatten().min();
-        let reply = connection.call(&offer, turn, permitted, timeout, &from.caller).await?;
+        let reply = ready.call(permitted, timeout, &from.caller).await?;
         self.limiter.received(&from.usage, &limits, reply.len()).map_err(failed)?;
         match item {
             Item::List(listing) => {

@@ -1,7 +1,9 @@
 //! How much a piece of JSON will cost, before it is paid, and a look into its text.
 
+mod integers;
 mod text;
 
+pub(crate) use integers::exact;
 pub(crate) use text::{Entry, JsonText, depth};
 
 use serde::Deserializer;

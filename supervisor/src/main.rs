@@ -18,6 +18,8 @@ mod json;
 mod pool;
 mod protections;
 mod results;
+mod sessions;
+mod skills;
 mod supervisor;
 mod upstream;
 

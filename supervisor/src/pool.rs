@@ -20,11 +20,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 pub(crate) use cgroup::ControlGroups;
+pub(crate) use process::WorkerProcess;
 pub(crate) use seal::Unsealed;
-pub(crate) use worker::Death;
-use worker::Worker;
+pub(crate) use worker::{Death, Worker};
 pub(crate) use zygote::{Prepared, ZygoteCommand};
-use zygote::{Told, ZygoteHandle};
+use zygote::{Purpose, Told, ZygoteHandle};
 
 /// Without other work, idle workers are refilled so long after the last lease.
 const QUIET: Duration = Duration::from_millis(5);
@@ -98,12 +98,14 @@ pub(crate) struct PoolSettings {
 }
 
 type Waiting = oneshot::Sender<Result<Lease, PoolError>>;
+type WaitingForSession = oneshot::Sender<Result<Worker, PoolError>>;
 
 enum Event {
     Lease(Waiting),
+    ForSession(WaitingForSession),
     Released,
     ZygoteStarted(Result<(ZygoteHandle, Prepared), PoolError>, u32),
-    Admitted(Result<Worker, PoolError>, u32),
+    Admitted(Result<Worker, PoolError>, Purpose, u32),
     Crashed(u32),
     ZygoteGone(PoolError, u32),
 }
@@ -151,6 +153,13 @@ impl Pool {
         answer.await.map_err(|_| PoolError::Closed)?
     }
 
+    /// Waits for a sealed worker of which a session takes possession. It takes no place of those that run.
+    pub(crate) async fn for_session(&self) -> Result<Worker, PoolError> {
+        let (waiting, answer) = oneshot::channel();
+        self.events.send(Event::ForSession(waiting)).map_err(|_| PoolError::Closed)?;
+        answer.await.map_err(|_| PoolError::Closed)?
+    }
+
     /// What the zygote says of this host, or why there is none. Waits for the first one.
     pub(crate) async fn prepared(&self) -> Start {
         let mut prepared = self.prepared.clone();
@@ -186,6 +195,9 @@ struct Keeper {
     /// With their generation, in the order of their arrival.
     idle: VecDeque<(u32, Worker)>,
     waiting: VecDeque<Waiting>,
+    /// Sessions that begin. Their workers are forked for them alone.
+    sessions: VecDeque<WaitingForSession>,
+    forking_for_sessions: usize,
     running: usize,
     failures: u32,
     last_lease: Instant,
@@ -211,6 +223,8 @@ impl Keeper {
             forking: 0,
             idle: VecDeque::new(),
             waiting: VecDeque::new(),
+            sessions: VecDeque::new(),
+            forking_for_sessions: 0,
             running: 0,
             failures: 0,
             last_lease: Instant::now(),
@@ -241,11 +255,12 @@ impl Keeper {
                 let _ = waiting.send(Err(PoolError::QueueFull(self.waiting.len())));
             }
             Event::Lease(waiting) => {
-                self.last_lease = Instant::now();
                 self.waiting.push_back(waiting);
-                if self.failures >= FAILURES_MAX {
-                    self.failures = FAILURES_MAX - 1;
-                }
+                self.try_again();
+            }
+            Event::ForSession(waiting) => {
+                self.sessions.push_back(waiting);
+                self.try_again();
             }
             Event::Released => self.running -= 1,
             Event::ZygoteStarted(Ok((zygote, prepared)), generation) => {
@@ -253,7 +268,8 @@ impl Keeper {
                 self.prepared.send_replace(Some(Ok(prepared)));
                 self.zygote = Some(zygote);
                 self.generation = generation;
-                (self.forks, self.forking, self.crashed) = (0, 0, false);
+                (self.forks, self.forking, self.forking_for_sessions) = (0, 0, 0);
+                self.crashed = false;
                 self.started = Instant::now();
             }
             // One that works stays in its place, and is renewed when it is worn the next time.
@@ -269,13 +285,20 @@ impl Keeper {
                 self.fail(&error);
                 self.prepared.send_replace(Some(Err(Arc::new(error))));
             }
-            Event::Admitted(admitted, generation) => {
+            Event::Admitted(admitted, purpose, generation) => {
                 let is_current = generation == self.generation;
-                self.forking = self.forking.saturating_sub(usize::from(is_current));
+                let forking = match purpose {
+                    Purpose::Execution => &mut self.forking,
+                    Purpose::Session => &mut self.forking_for_sessions,
+                };
+                *forking = forking.saturating_sub(usize::from(is_current));
                 match admitted {
                     Ok(worker) => {
                         self.failures = 0;
-                        self.idle.push_back((generation, worker));
+                        match purpose {
+                            Purpose::Execution => self.idle.push_back((generation, worker)),
+                            Purpose::Session => self.hand_over(worker),
+                        }
                     }
                     Err(error) if is_current => self.failed(error),
                     // The end of its zygote has been counted.
@@ -286,11 +309,28 @@ impl Keeper {
             Event::ZygoteGone(error, generation) if generation == self.generation => {
                 self.zygote = None;
                 self.generation = NOBODY;
-                self.forking = 0;
+                (self.forking, self.forking_for_sessions) = (0, 0);
                 self.idle.retain(|(of, _)| *of != generation);
                 self.failed(error);
             }
             Event::ZygoteGone(..) => {}
+        }
+    }
+
+    /// Somebody asks: after failures that is a reason to try once more.
+    fn try_again(&mut self) {
+        self.last_lease = Instant::now();
+        self.failures = self.failures.min(FAILURES_MAX - 1);
+    }
+
+    /// Gives a worker to the session that has waited longest. One that nobody waits for any more ends.
+    fn hand_over(&mut self, worker: Worker) {
+        let mut worker = Ok(worker);
+        while let Some(waiting) = self.sessions.pop_front() {
+            match waiting.send(worker) {
+                Ok(()) => return,
+                Err(returned) => worker = returned,
+            }
         }
     }
 
@@ -301,7 +341,7 @@ impl Keeper {
 
     /// Whether workers of the current zygote have run anything.
     fn has_served(&self) -> bool {
-        self.forks as usize > self.ready()
+        self.forks as usize > self.ready() + self.forking_for_sessions
     }
 
     /// Whether it is time for a zygote with other randomness and another address layout.
@@ -324,11 +364,15 @@ impl Keeper {
         for waiting in self.waiting.drain(..) {
             let _ = waiting.send(Err(PoolError::Refused(error.to_string())));
         }
+        for waiting in self.sessions.drain(..) {
+            let _ = waiting.send(Err(PoolError::Refused(error.to_string())));
+        }
     }
 
     /// Hands out what is there and asks for what is missing.
     fn balance(&mut self) {
         self.waiting.retain(|waiting| !waiting.is_closed());
+        self.sessions.retain(|waiting| !waiting.is_closed());
         // An idle worker can be killed by anyone who may.
         self.idle.retain(|(_, worker)| worker.process.is_alive());
         while self.running < self.settings.running_max
@@ -355,17 +399,20 @@ impl Keeper {
             wanted = wanted.max(self.settings.idle);
         }
         let missing = wanted.saturating_sub(self.ready());
+        let for_sessions = self.sessions.len().saturating_sub(self.forking_for_sessions);
         match &self.zygote {
             Some(_) if self.is_worn() => self.start_zygote(),
-            None if missing > 0 || self.failures > 0 => self.start_zygote(),
+            None if missing > 0 || for_sessions > 0 || self.failures > 0 => self.start_zygote(),
             _ => {}
         }
         if let Some(zygote) = &self.zygote {
             // Under load there is no time to warm up: whoever waits would wait for that too.
             let warm = self.waiting.is_empty() && self.running == 0;
-            (0..missing).for_each(|_| zygote.fork(warm));
+            (0..for_sessions).for_each(|_| zygote.fork(false, Purpose::Session));
+            (0..missing).for_each(|_| zygote.fork(warm, Purpose::Execution));
+            self.forking_for_sessions += for_sessions;
             self.forking += missing;
-            self.forks = self.forks.saturating_add(missing as u32);
+            self.forks = self.forks.saturating_add((missing + for_sessions) as u32);
         }
     }
 
@@ -383,12 +430,16 @@ impl Keeper {
                 let event = match told {
                     Told::Born(newborn) => {
                         let (later, command) = (later.clone(), Arc::clone(&admitting));
+                        let purpose = newborn.purpose;
                         tokio::spawn(async move {
-                            later.send(Event::Admitted(Worker::admit(newborn, &command).await, generation))
+                            let admitted = Worker::admit(newborn, &command).await;
+                            later.send(Event::Admitted(admitted, purpose, generation))
                         });
                         return;
                     }
-                    Told::NotBorn(reason) => Event::Admitted(Err(PoolError::Worker(reason)), generation),
+                    Told::NotBorn(reason, purpose) => {
+                        Event::Admitted(Err(PoolError::Worker(reason)), purpose, generation)
+                    }
                     Told::Crashed => Event::Crashed(generation),
                     Told::Gone(error) => Event::ZygoteGone(error, generation),
                 };

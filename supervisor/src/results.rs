@@ -6,7 +6,6 @@ mod memory;
 mod part;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,6 +14,8 @@ use lockhouse_protocol::ResultHandle;
 use directory::Directory;
 use memory::Memory;
 pub(crate) use part::part;
+
+use crate::ai_client::Owner;
 
 /// Results that are kept at one time.
 const COUNT_MAX: usize = 1_000;
@@ -27,21 +28,6 @@ pub(crate) struct Bounds {
     /// Bytes of all results together; 0 keeps none.
     pub(crate) bytes: u64,
     pub(crate) lifetime: Duration,
-}
-
-/// Whose a result is: one AI client's, as long as it is connected, or that of whoever is at the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Owner(u64);
-
-impl Owner {
-    /// The person at the command line.
-    pub(crate) const LOCAL: Self = Self(0);
-
-    /// A client that has just connected.
-    pub(crate) fn of_connection() -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        Self(LAST.fetch_add(1, Ordering::Relaxed) + 1)
-    }
 }
 
 /// Why there is no result.

@@ -9,13 +9,15 @@ use lockhouse_policies::Policy;
 use lockhouse_protocol::ExecutionId;
 use tokio_util::sync::CancellationToken;
 
-use crate::ai_client::{AiClient, Line, OpenQuestions};
+use crate::ai_client::{AiClient, Line, OpenQuestions, Owner};
 use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
-use crate::execution::{self, Answer, Language, Refusal, Sandbox};
+use crate::execution::{self, Answer, Held, Language, Place, Refusal, Sandbox};
 use crate::gate::{Approvers, Gate, Requester, Scope};
-use crate::pool::{ControlGroups, Lease, Pool, PoolError, Start};
-use crate::results::{Owner, Results};
+use crate::pool::{ControlGroups, Pool, PoolError, Start};
+use crate::results::Results;
+use crate::sessions::{NoTurn, SessionKey, Sessions, Turn};
+use crate::skills::Skills;
 use crate::upstream::{Caller, Upstreams};
 use reload::InForce;
 
@@ -43,6 +45,8 @@ pub(crate) struct CodeRequest {
     pub(crate) timeout: Option<Duration>,
     /// Only these servers, or of a server only these tools: `NAME`, `NAME.TOOL` and `NAME.BEGINNING*`.
     pub(crate) servers: Option<Vec<String>>,
+    /// The session whose next run it is, or which it begins.
+    pub(crate) session: Option<SessionKey>,
 }
 
 /// The running supervisor.
@@ -54,6 +58,7 @@ pub(crate) struct Supervisor {
     retired: Mutex<Vec<Upstreams>>,
     results: Arc<Results>,
     approvers: Arc<Approvers>,
+    sessions: Sessions,
     python: Result<Pool, String>,
     typescript: Result<Pool, String>,
 }
@@ -83,9 +88,10 @@ impl Supervisor {
         }
         let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
         audit.keep_out(upstreams.secrets());
+        let skills = settings.skills.enabled.then(|| Arc::new(Skills::new(&settings.skills)));
         let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
         let results = Arc::new(results);
-        let gate = Gate::new(policy, audit.clone(), upstreams, results.clone(), reply_bytes_max);
+        let gate = Gate::new(policy, audit.clone(), upstreams, skills, results.clone(), reply_bytes_max);
         // Before the first zygote: what is started from here on is started in our part of the hierarchy.
         let groups = ControlGroups::take();
         let pool = |language: Language| {
@@ -105,7 +111,9 @@ impl Supervisor {
         let (python, typescript) = (pool(Language::Python), pool(Language::Typescript));
         let in_force = Mutex::new(InForce::new(gate));
         let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
-        Ok(Self { settings, in_force, retired: Mutex::default(), results, approvers, python, typescript })
+        let sessions = Sessions::new(settings.sessions);
+        let retired = Mutex::default();
+        Ok(Self { settings, in_force, retired, results, approvers, sessions, python, typescript })
     }
 
     /// How a language's zygote sees this host, or why there is none.
@@ -144,6 +152,10 @@ impl Supervisor {
     /// What was too long to be shown.
     pub(crate) fn results(&self) -> &Results {
         &self.results
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -215,18 +227,16 @@ impl Supervisor {
         limits.wall = request.timeout.unwrap_or(limits.wall).min(limits.wall);
         // A clock of its own: the code's time begins when it runs, not while an interpreter starts.
         let patience = self.settings.limits.wall.max(LEASE_PATIENCE);
-        let lease = tokio::select! {
-            lease = tokio::time::timeout(patience, self.lease(request.language)) => lease.unwrap_or_else(|_| {
-                Err(format!("no worker became free within {} s; try again later", patience.as_secs_f32()))
+        let place = tokio::select! {
+            place = tokio::time::timeout(patience, self.place(&request)) => place.unwrap_or_else(|_| {
+                let patience = patience.as_secs_f32();
+                Err(unavailable(format!("no worker became free within {patience} s; try again later")))
             }),
-            () = cancelled.cancelled() => Err("cancelled before it began".into()),
+            () = cancelled.cancelled() => Err(unavailable("cancelled before it began".into())),
         };
-        let lease = match lease {
-            Ok(lease) => lease,
-            Err(reason) => {
-                let hint = "run `lockhouse doctor` to see what this host gives";
-                return Answer::refused(execution, Refusal::Unavailable, reason, hint);
-            }
+        let (place, turn) = match place {
+            Ok(place) => place,
+            Err((refusal, reason, hint)) => return Answer::refused(execution, refusal, reason, hint),
         };
         let sandbox = Sandbox { reduced: self.pool(request.language).map(Pool::reduced).unwrap_or_default() };
         // To its end, whatever is in force by then.
@@ -235,21 +245,77 @@ impl Supervisor {
         let audit = gate.audit();
         let scope = scope.within(&gate.servers());
         let from = Requester::new(caller, owner, scope, code, approvers, audit.clone());
-        let program =
-            Program { language: request.language, code: &request.code, servers: from.scope.servers() };
+        let program = Program {
+            language: request.language,
+            code: &request.code,
+            servers: from.scope.servers(),
+            session: request.session.as_ref().map(|key| key.name.as_str()),
+        };
         note(audit.execution(execution, from.caller.client.as_ref(), program));
-        let ended = execution::run(lease, execution, request.code, from, &gate, &limits, cancelled).await;
+        let stopped = cancelled.child_token();
+        let running = execution::run(place, execution, request.code, from, &gate, &limits, &stopped);
+        let stopping = async {
+            if let Some(turn) = &turn {
+                turn.stop().cancelled().await;
+                stopped.cancel();
+            }
+            std::future::pending::<std::convert::Infallible>().await
+        };
+        let mut ended = tokio::select! {
+            ended = running => ended,
+            never = stopping => match never {},
+        };
         let (wall, cpu) = (ended.wall, ended.cpu);
-        let answer = Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox);
+        let session = turn.map(|turn| turn.over(ended.held.take(), &ended.ending));
+        let mut answer = Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox);
+        answer.session = session;
         let (status, calls) = (answer.status.as_str(), answer.calls.len());
         note(audit.end(execution, End { status, wall, cpu, calls }));
         answer
     }
 
-    async fn lease(&self, language: Language) -> Result<Lease, String> {
-        let pool = self.pool(language)?;
-        pool.lease().await.map_err(|error: PoolError| format!("no {} worker: {error}", language.as_str()))
+    /// A worker of its own, or that of its session.
+    async fn place(&self, request: &CodeRequest) -> Result<(Place, Option<Turn>), NoPlace> {
+        let language = request.language;
+        let told = |error: PoolError| unavailable(format!("no {} worker: {error}", language.as_str()));
+        let pool = self.pool(language).map_err(unavailable)?;
+        let Some(key) = &request.session else {
+            return Ok((Place::Leased(pool.lease().await.map_err(told)?), None));
+        };
+        let mut turn = self.sessions.turn(key, language).await.map_err(no_turn)?;
+        let held = match turn.take_worker() {
+            Some(held) => held,
+            None => match pool.for_session().await {
+                Ok(worker) => Held::new(worker),
+                Err(error) => {
+                    turn.never_began(&error.to_string());
+                    return Err(told(error));
+                }
+            },
+        };
+        Ok((Place::Held(Box::new(held)), Some(turn)))
     }
+}
+
+/// Why an execution has no worker, and what to do about it.
+type NoPlace = (Refusal, String, &'static str);
+
+fn unavailable(reason: String) -> NoPlace {
+    (Refusal::Unavailable, reason, "run `lockhouse doctor` to see what this host gives")
+}
+
+fn no_turn(why: NoTurn) -> NoPlace {
+    let (refusal, hint) = match why {
+        NoTurn::Ended { .. } => {
+            (Refusal::SessionEnded, "define again what the code needs, in the new session or without one")
+        }
+        NoTurn::OtherLanguage { .. } => (Refusal::InvalidRequest, "sessions of both languages can be open"),
+        NoTurn::Busy(_) | NoTurn::TooMany { .. } => {
+            (Refusal::SessionsBusy, "a session that nobody uses ends by itself after a while")
+        }
+        NoTurn::Closed => (Refusal::Unavailable, "Lockhouse is ending"),
+    };
+    (refusal, why.to_string(), hint)
 }
 
 /// Code without a record may run, and each of its calls finds out by itself whether it has one.

@@ -40,14 +40,15 @@ pub(crate) use auth::{Login, LoginError, log_out};
 pub(crate) use cache::remembered;
 pub(crate) use callers::Caller;
 pub(crate) use confine::become_confined;
-pub(crate) use connection::{Connection, State};
+pub(crate) use connection::{Connection, Offer, State};
 pub(crate) use definition::{
-    Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, Referenced, ServerCommand,
+    Authorization, Confinement, Decode, HttpEndpoint, OAuthClient, Reach, Referenced, ServerCommand,
     ServerDefinition, ServerLimits, Start, ToolSelection,
 };
 pub(crate) use pins::{Change, Pins};
 pub(crate) use places::Places;
 pub(crate) use secrets::Secrets;
+pub(crate) use slots::Slot;
 pub(crate) use status::Ending;
 
 /// Set for every upstream server: a Lockhouse among them must not start the next.

@@ -80,35 +80,39 @@ def raises(answer: dict) -> bool:
     return str(answer.get("result")).startswith(CAUGHT)
 
 
-def python(turns: list[list[Action]], answers: list[list[dict]]) -> str:
-    """The calls as the actions write them. What the reference raises is caught, and nothing else."""
+def python(turns: list[list[Action]], answers: list[list[dict]], schemas: dict) -> list[str]:
+    """A piece for each turn, to be run one after the other or as one program. The calls are as the actions write them. What
+    the reference raises is caught, and nothing else."""
     imports = {}
     for action in (action for turn in turns for action in turn):
         imports.setdefault(action.server, {})[action.tool] = None
     lines = ["from mcp_tools import ToolError"]
     lines += [f"from mcp_tools.{server} import {', '.join(tools)}" for server, tools in imports.items()]
-    lines += ["", "turns = []"]
-    for turn, expected in zip(turns, answers):
-        lines += ["", "answers = []"]
+    pieces = []
+    for number, (turn, expected) in enumerate(zip(turns, answers)):
+        lines += ["", f"answers_{number} = []"]
         for action, answer in zip(turn, expected):
             named = [f"{name}={value!r}" for name, value in action.named.items()]
-            call = f"answers.append({action.tool}({', '.join([*map(repr, action.positional), *named])}))"
+            call = f"answers_{number}.append({action.tool}({', '.join([*map(repr, action.positional), *named])}))"
             if raises(answer):
                 words = "error.code" if answer is REFUSED else "error.message"
-                caught = f'    answers.append({{"result": f"{CAUGHT}{{{words}}}"}})'
+                caught = f'    answers_{number}.append({{"result": f"{CAUGHT}{{{words}}}"}})'
                 lines += ["try:", f"    {call}", "except ToolError as error:", caught]
             else:
                 lines.append(call)
-        lines.append("turns.append(answers)")
-    return "\n".join([*lines, "", "turns", ""])
+        if number == len(turns) - 1:
+            lines += ["", listed(turns)]
+        pieces.append("\n".join([*lines, ""]))
+        lines = []
+    return pieces
 
 
-def typescript(turns: list[list[Action]], answers: list[list[dict]], schemas: dict) -> str:
-    """The same with the servers as objects and names as TypeScript writes them. Arguments are positional where the action
-    has no others, and an object elsewhere."""
-    lines = ["const turns: unknown[][] = [];"]
-    for turn, expected in zip(turns, answers):
-        lines += ["{", "  const answers: unknown[] = [];"]
+def typescript(turns: list[list[Action]], answers: list[list[dict]], schemas: dict) -> list[str]:
+    """The same with the servers as objects and names as TypeScript writes them. Arguments are positional where the action has
+    no others, and an object elsewhere."""
+    pieces = []
+    for number, (turn, expected) in enumerate(zip(turns, answers)):
+        lines = [f"const answers_{number}: unknown[] = [];"]
         for action, answer in zip(turn, expected):
             if action.positional and not action.named:
                 given = ", ".join(json.dumps(value) for value in action.positional)
@@ -117,15 +121,21 @@ def typescript(turns: list[list[Action]], answers: list[list[dict]], schemas: di
                 named = dict(zip(parameters, action.positional)) | action.named
                 pairs = ", ".join(f"{name}: {json.dumps(value)}" for name, value in named.items())
                 given = f"{{ {pairs} }}" if named else ""
-            call = f"answers.push(await {camel(action.server)}.{camel(action.tool)}({given}));"
+            call = f"answers_{number}.push(await {camel(action.server)}.{camel(action.tool)}({given}));"
             if raises(answer):
                 words = "code" if answer is REFUSED else "message"
-                caught = f"answers.push({{ result: `{CAUGHT}${{(error as ToolError).{words}}}` }});"
-                lines += [f"  try {{ {call} }} catch (error) {{ {caught} }}"]
+                caught = f"answers_{number}.push({{ result: `{CAUGHT}${{(error as ToolError).{words}}}` }});"
+                lines += [f"try {{ {call} }} catch (error) {{ {caught} }}"]
             else:
-                lines.append(f"  {call}")
-        lines += ["  turns.push(answers);", "}"]
-    return "\n".join([*lines, "return turns;", ""])
+                lines.append(call)
+        if number == len(turns) - 1:
+            lines.append(f"return {listed(turns)};")
+        pieces.append("\n".join([*lines, ""]))
+    return pieces
+
+
+def listed(turns: list) -> str:
+    return f"[{', '.join(f'answers_{number}' for number in range(len(turns)))}]"
 
 
 def camel(name: str) -> str:

@@ -2,7 +2,8 @@
 `lockhouse serve` as MCP servers, and each task's gold actions are turned into a Python and a TypeScript program. What every
 call answers, and what state every environment ends in, must be what the same actions give on the environments themselves.
 
-Usage: run.py LOCKHOUSE [--json] [--subset] [--show] [--lanes N] [TASK | CATEGORY]...
+Usage: run.py LOCKHOUSE [--json] [--subset] [--sessions] [--show] [--lanes N] [TASK | CATEGORY]...
+With --sessions each turn is a program of its own, and all turns of a language are run in one session.
 """
 
 import argparse
@@ -76,8 +77,8 @@ def shortened(fault: str) -> str:
 class Lane:
     """One `lockhouse serve` with every environment behind it, and one task at a time."""
 
-    def __init__(self, lockhouse: Path, place: Path):
-        self.place, self.runs = place, 0
+    def __init__(self, lockhouse: Path, place: Path, sessions: bool):
+        self.place, self.runs, self.sessions = place, 0, sessions
         place.mkdir()
         program = {"command": sys.executable, "cwd": str(HERE)}
         servers = {
@@ -89,16 +90,15 @@ class Lane:
         turns = programs.actions(task)
         reference = programs.Reference(task, turns, schemas)
         changes = reference.states() != reference.untouched
-        if language == "python":
-            code = programs.python(turns, reference.answers)
-        else:
-            code = programs.typescript(turns, reference.answers, schemas)
+        pieces = getattr(programs, language)(turns, reference.answers, schemas)
+        if not self.sessions:
+            pieces = ["\n".join(pieces)]
         started = time.monotonic()
-        answer = self._answer(task, language, code)
+        answer = self._answer(task, language, pieces)
         ms = (time.monotonic() - started) * 1000
         faults = self._faults(reference, turns, answer) + self._differences(reference)
         if show or faults:
-            print(code, file=sys.stderr)
+            print("\n--\n".join(pieces), file=sys.stderr)
         return Outcome(task["id"], language, sum(map(len, turns)), reference.refused, changes, ms, faults)
 
     def control(self, task: dict, schemas: dict) -> Outcome | None:
@@ -106,14 +106,21 @@ class Lane:
         reference = programs.Reference(task, programs.actions(task), schemas)
         if reference.states() == reference.untouched:
             return None
-        self._answer(task, "typescript", "return [];")
+        self._answer(task, "typescript", ["return [];"])
         faults = [] if self._differences(reference) else ["nothing was done, and nobody noticed"]
         return Outcome(task["id"], "(control)", 0, 0, False, 0, faults)
 
-    def _answer(self, task: dict, language: str, code: str) -> dict:
+    def _answer(self, task: dict, language: str, pieces: list[str]) -> dict:
+        """Of the last piece, or of one that fails."""
         self.runs += 1
         (self.place / "task.json").write_text(json.dumps({**task, "run": self.runs}))
-        return self.session.run_code(language, code)
+        # The names of a turn are there in the next one, and those of the last task in every one.
+        session = {"session": language} if self.sessions else {}
+        for piece in pieces:
+            answer = self.session.run_code(language, piece, **session)
+            if answer["status"] != "ok":
+                break
+        return answer
 
     def _faults(self, reference: programs.Reference, turns: list, answer: dict) -> list[str]:
         if answer["status"] != "ok":
@@ -161,6 +168,7 @@ def main() -> int:
     options.add_argument("only", nargs="*")
     options.add_argument("--json", action="store_true")
     options.add_argument("--subset", action="store_true")
+    options.add_argument("--sessions", action="store_true")
     options.add_argument("--show", action="store_true")
     options.add_argument("--lanes", type=int, default=2)
     given = options.parse_intermixed_args()
@@ -190,7 +198,7 @@ def main() -> int:
         print(ROW.format("task", "language", "calls", "ms", ""))
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="lockhouse-bfcl-") as place:
-        lanes = [Lane(given.lockhouse.resolve(), Path(place) / str(number)) for number in range(given.lanes)]
+        lanes = [Lane(given.lockhouse.resolve(), Path(place) / str(number), given.sessions) for number in range(given.lanes)]
         threads = [threading.Thread(target=serve, args=(lane, waiting, schemas, given.show, report)) for lane in lanes]
         for thread in threads:
             thread.start()

@@ -41,10 +41,9 @@ class Session:
                 return message["result"]
         raise RuntimeError("lockhouse serve has ended")
 
-    def run_code(self, language: str, code: str) -> dict:
-        return self.request("tools/call", {"name": "run_code", "arguments": {"language": language, "code": code}})[
-            "structuredContent"
-        ]
+    def run_code(self, language: str, code: str, **more) -> dict:
+        arguments = {"language": language, "code": code, **more}
+        return self.request("tools/call", {"name": "run_code", "arguments": arguments})["structuredContent"]
 
     def close(self):
         self.process.stdin.close()

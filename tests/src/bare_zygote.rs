@@ -88,7 +88,7 @@ impl BareZygote {
     /// If the zygote breaks the protocol.
     #[must_use]
     pub fn run(&self, code: &str) -> End {
-        self.send(&ToZygote::Fork { warm: false });
+        self.send(&ToZygote::Fork { warm: false, session: false });
         let (FromZygote::Forked { pid }, mut descriptors) = self.receive() else { panic!("no fork") };
         let channel = UnixStream::from(descriptors.remove(0));
         channel.set_read_timeout(Some(Duration::from_secs(ATTACK_SECONDS as u64))).expect("a timeout");

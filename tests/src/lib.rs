@@ -11,8 +11,10 @@ mod lockhouse;
 mod native;
 mod person;
 mod processes;
+mod questions;
 mod session;
 mod table;
+mod tokens;
 
 pub use approver::Approver;
 pub use bare_zygote::{BareZygote, End};
@@ -23,8 +25,10 @@ pub use lockhouse::{Lockhouse, fixture_server, target_directory};
 pub use native::{NativeAttack, layers_in_words, native_attacks, native_worker};
 pub use person::{Person, Says};
 pub use processes::{Process, children, descendants, is_alive, kill, wait_until};
+pub use questions::{Figures, Question, catalogues, questions};
 pub use session::{Ended, Session, structured};
 pub use table::{Table, ensure, equal};
+pub use tokens::tokens;
 
 /// Both languages, as `--language` and `run_code` take them.
 pub const LANGUAGES: [&str; 2] = ["python", "typescript"];

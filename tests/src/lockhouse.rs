@@ -69,6 +69,32 @@ impl Lockhouse {
         self.servers_entry(name, entry)
     }
 
+    /// With servers of `tests/servers/canned.py` whose results have a form, and a policy that allows all of them.
+    #[must_use]
+    pub fn with_canned(servers: &[&str], form: &str) -> Self {
+        let lockhouse = Self::new();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/canned.py");
+        let place = lockhouse.path("");
+        let (mut config, mut policy) = (String::new(), "version = 1\n".to_owned());
+        for server in servers {
+            let arguments = json!([script, server, place, form]);
+            let decode = if form == "text" { "decode = \"json\"\n" } else { "" };
+            config += &format!("[servers.{server}]\ncommand = \"python3\"\nargs = {arguments}\n{decode}");
+            policy += &format!("[servers.{server}]\nallow = [\"*\"]\n");
+        }
+        lockhouse.config(&config).policy(&policy)
+    }
+
+    /// What canned servers were asked so far: server, tool and arguments.
+    ///
+    /// # Panics
+    /// If a line is not JSON.
+    #[must_use]
+    pub fn calls(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.path("calls")).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).expect("a call")).collect()
+    }
+
     /// Adds any entry to the servers file.
     #[must_use]
     pub fn servers_entry(mut self, name: &str, entry: Value) -> Self {

@@ -184,6 +184,29 @@ impl Session {
         structured(self.call("run_code", arguments).await)
     }
 
+    /// The answer to a program of a session.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn run_in(&self, session: &str, language: &str, code: &str) -> Value {
+        self.run_with(json!({"language": language, "code": code, "session": session})).await
+    }
+
+    /// The answer to a program with these arguments.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn run_with(&self, arguments: Value) -> Value {
+        structured(self.call("run_code", arguments).await)
+    }
+
+    /// The answer to a program with these arguments, while the test goes on.
+    #[must_use]
+    pub fn start_with(&self, arguments: Value) -> JoinHandle<Result<CallToolResult, ServiceError>> {
+        let peer = self.service.peer().clone();
+        tokio::spawn(async move { call(&peer, "run_code", arguments).await })
+    }
+
     /// The answer to a program, while the test goes on.
     #[must_use]
     pub fn start_code(&self, language: &str, code: &str) -> JoinHandle<Result<CallToolResult, ServiceError>> {

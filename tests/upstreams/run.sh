@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs every case of tests/upstreams, then every server of servers.py, or with --subset those that prepare.sh --subset
-# installs. LOCKHOUSE names another binary than target/debug/lockhouse. One part alone, or less of it:
-#   run.sh cases files typescript        run.sh servers chroma redis
+# Runs every case of tests/upstreams, the programs of examples, then every server of servers.py, or with --subset those that
+# prepare.sh --subset installs. LOCKHOUSE names another binary than target/debug/lockhouse. One part alone, or less of it:
+#   run.sh cases files typescript        run.sh examples operator        run.sh servers chroma redis
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,15 +25,16 @@ check() {
 }
 
 case "${1:-}" in
-cases | servers) check "$@" ;;
+cases | servers | examples) check "$@" ;;
 "" | --subset)
     status=0
     check cases || status=1
+    check examples || status=1
     check servers "$@" || status=1
     exit $status
     ;;
 *)
-    echo "usage: run.sh [--subset] | run.sh cases [CASE | LANGUAGE | ERA]... | run.sh servers [--subset] [NAME]..." >&2
+    echo "usage: run.sh [--subset] | run.sh cases [CASE | LANGUAGE | ERA]... | run.sh examples [EXAMPLE]... | run.sh servers [--subset] [NAME]..." >&2
     exit 2
     ;;
 esac

@@ -47,7 +47,7 @@ struct State {
     last_call: u32,
     under_way: u32,
     /// Encoded, but above what may be under way.
-    backlog: VecDeque<Vec<u8>>,
+    backlog: VecDeque<(CallId, Vec<u8>)>,
     backlog_bytes: usize,
     out: Vec<u8>,
     /// What [`Channel::ask`] waits for: nothing yet, or the reply.
@@ -96,6 +96,7 @@ impl Channel {
 
     /// Sends the outcome of a session's run, and waits for its next one.
     pub fn next_job(&self, outcome: Outcome) -> Job {
+        self.give_up_backlog();
         self.tell(outcome);
         self.wait_for_job()
     }
@@ -105,6 +106,22 @@ impl Channel {
         self.tell(outcome);
         loop {
             self.read(None);
+        }
+    }
+
+    /// What a run has queued and not sent is no matter of the next one.
+    fn give_up_backlog(&self) {
+        let mut state = self.lock();
+        state.backlog_bytes = 0;
+        while let Some((call, _)) = state.backlog.pop_front() {
+            let failure = Failure {
+                code: FailureCode::Timeout,
+                message: "the run of the session ended before this was sent: nothing was done".into(),
+                server: None,
+                tool: None,
+                retryable: false,
+            };
+            state.settle(call, Err(failure));
         }
     }
 
@@ -173,7 +190,7 @@ impl Channel {
             }
             Ok(frame) => {
                 state.backlog_bytes += frame.len();
-                state.backlog.push_back(frame);
+                state.backlog.push_back((call, frame));
             }
             Err(error) => state.settle(call, Err(arguments_too_large(&error))),
         }
@@ -212,7 +229,7 @@ impl Channel {
             }
         }
         while state.under_way < self.limits.parallel_calls {
-            let Some(frame) = state.backlog.pop_front() else { break };
+            let Some((_, frame)) = state.backlog.pop_front() else { break };
             state.under_way += 1;
             state.backlog_bytes -= frame.len();
             state.out.extend_from_slice(&frame);

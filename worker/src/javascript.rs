@@ -26,6 +26,8 @@ mod positions;
 mod realm;
 mod requests;
 mod run_loop;
+mod session_names;
+mod skill_source;
 mod subjects;
 mod timers;
 mod typescript;

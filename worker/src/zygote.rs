@@ -7,7 +7,7 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
-use lockhouse_protocol::zygote::ZYGOTE_FRAME_BYTES_MAX;
+use lockhouse_protocol::zygote::{SESSION_CPU_SECONDS, ZYGOTE_FRAME_BYTES_MAX};
 use lockhouse_protocol::{Exit, FromWorker, FromZygote, SandboxProfile, ToZygote, frame};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -111,7 +111,13 @@ fn serve(
             Err(errno) => return Err(errno.into()),
         }
         match receive(socket)? {
-            Some(ToZygote::Fork { warm }) => fork_worker(socket, engine, profile, prepared, warm)?,
+            Some(ToZygote::Fork { warm, session: false }) => {
+                fork_worker(socket, engine, profile, prepared, warm)?;
+            }
+            Some(ToZygote::Fork { warm, session: true }) => {
+                let profile = SandboxProfile { cpu_seconds: SESSION_CPU_SECONDS, ..profile.clone() };
+                fork_worker(socket, engine, &profile, prepared, warm)?;
+            }
             Some(ToZygote::Prepare(_)) => {}
             None => return Ok(()),
         }

@@ -13,6 +13,9 @@ use lockhouse_protocol::{
 use serde::Serialize;
 
 const LIMIT: u32 = 64 * 1024;
+/// Steps of a session.
+const RUN: u8 = 97;
+const ABANDON: u8 = 193;
 
 fn main() {
     let from_worker = frames(&from_worker());
@@ -83,9 +86,9 @@ fn conversations(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
         with(&[9, 5, 0, 9, 5, 1, 9, 5, 2]),
         with(&[9, 5, 3, 7, 0, 0, 0, 3, 4, 3, 4]),
         // Sessions: three runs with what is left over between them, an end too many, a plain run of what rests.
-        vec![4, 3, 9, 0, 12, 9, 5, 3, 5, 13, 4, 0, 1, b'x', 12, 9, 5, 3, 3, 4, 6, 13, 12, 5],
-        vec![4, 3, 9, 0, 12, 5, 5],
-        vec![4, 3, 9, 0, 12, 5, 1, 12, 2],
+        vec![4, 3, 9, 0, RUN, 9, 5, 3, 5, ABANDON, 4, 0, 1, b'x', RUN, 9, 5, 3, 3, 4, 6, ABANDON, RUN, 5],
+        vec![4, 3, 9, 0, RUN, 5, 5],
+        vec![4, 3, 9, 0, RUN, 5, 1, RUN, 2],
     ];
     let spoken = messages.iter().map(|frame| with(&[&[8, frame.len() as u8 - 4], &frame[4..]].concat()));
     seeds.extend(spoken);
@@ -205,7 +208,7 @@ fn to_zygote() -> Vec<ToZygote> {
     vec![
         ToZygote::Prepare(SandboxProfile { unprivileged_id: None, preload: vec![], ..profile.clone() }),
         ToZygote::Prepare(profile),
-        ToZygote::Fork { warm: false },
-        ToZygote::Fork { warm: true },
+        ToZygote::Fork { warm: false, session: true },
+        ToZygote::Fork { warm: true, session: false },
     ]
 }

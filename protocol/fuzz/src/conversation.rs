@@ -77,11 +77,11 @@ impl Watched {
     }
 
     fn step(&mut self, input: &mut Input<'_>) {
-        match input.byte() % 14 {
+        let step = input.byte();
+        match step % 12 {
             0 => self.receive(FromWorker::Ready),
-            1 => self.run(false),
-            12 => self.run(true),
-            13 => self.abandon(),
+            1 if step >= 192 => self.abandon(),
+            1 => self.run(step >= 96),
             2 => self.receive(FromWorker::Refused { reason: "no".into() }),
             3 => {
                 let id = self.id(input);
@@ -200,7 +200,10 @@ impl Watched {
             (Action::Finish(told), FromWorker::Done(outcome)) => {
                 assert!(self.is_running() && !self.resting && told == outcome);
                 match self.ran {
-                    Some(true) => self.resting = true,
+                    Some(true) => {
+                        self.resting = true;
+                        self.reach("Rest");
+                    }
                     _ => self.over = true,
                 }
                 (self.calls, self.lookups, self.printed) = (0, 0, 0);

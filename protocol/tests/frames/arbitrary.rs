@@ -169,7 +169,8 @@ pub(crate) fn to_zygote() -> impl Strategy<Value = ToZygote> {
             limits,
         },
     );
-    prop_oneof![profile.prop_map(ToZygote::Prepare), any::<bool>().prop_map(|warm| ToZygote::Fork { warm }),]
+    let fork = any::<(bool, bool)>().prop_map(|(warm, session)| ToZygote::Fork { warm, session });
+    prop_oneof![profile.prop_map(ToZygote::Prepare), fork]
 }
 
 pub(crate) fn from_zygote() -> impl Strategy<Value = FromZygote> {

@@ -93,6 +93,22 @@ impl Events {
                 allow(&mut event, true);
                 self.begin(execution, event)
             }
+            Event::Skill { execution, client, skill, version, language, code } => {
+                let about = About {
+                    execution: execution.clone(),
+                    call: format!("{execution}:{}", record.seq),
+                    client,
+                    server: "lockhouse".into(),
+                    kind: "tool",
+                    item: "load_skill".into(),
+                    line: None,
+                };
+                let mut event = event(time, metadata(&execution), &about);
+                event["unmapped"] =
+                    json!({"skill": skill, "version": version, "language": language, "code_sha256": code});
+                allow(&mut event, true);
+                vec![ended(event, &status("ok"), "ok", None)]
+            }
             Event::End { execution, status: outcome, wall_ms, calls, .. } => {
                 let Some(begun) = self.open.remove(&execution) else { return Vec::new() };
                 let mut event = Value::Object(begun);

@@ -25,6 +25,15 @@ pub(crate) enum Event {
         code: String,
         code_bytes: u64,
     },
+    /// The code of a skill is about to be given to running code.
+    Skill {
+        execution: String,
+        client: Option<String>,
+        skill: String,
+        version: u32,
+        language: String,
+        code: String,
+    },
     /// A permitted call is about to go out.
     Call {
         about: About,
@@ -102,6 +111,8 @@ pub(super) struct Members {
     servers: Vec<String>,
     code: Option<String>,
     code_bytes: u64,
+    pub(super) skill: Option<String>,
+    version: u32,
     arguments: Map<String, Value>,
     arguments_hash: Option<String>,
     arguments_bytes: u64,
@@ -137,6 +148,14 @@ impl Members {
                 servers: self.servers,
                 code: text(self.code),
                 code_bytes: self.code_bytes,
+            },
+            "skill" => Event::Skill {
+                execution: execution(&mut self),
+                client: self.client,
+                skill: text(self.skill),
+                version: self.version,
+                language: text(self.language),
+                code: text(self.code),
             },
             "call" => Event::Call {
                 about: self.about(),

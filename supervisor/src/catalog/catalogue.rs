@@ -1,11 +1,13 @@
 //! What one server offers.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use lockhouse_protocol::ToolName;
 use serde::Deserialize;
 
-use super::{DEFINITIONS_BYTES_MAX, TOOLS_MAX, Tool};
+use super::search::Index;
+use super::{DEFINITIONS_BYTES_MAX, TOOLS_MAX, Tool, names};
 
 /// Tools left out that are named in the log, and how much of each name.
 const NAMED_MAX: usize = 3;
@@ -18,6 +20,8 @@ pub(crate) struct Catalogue {
     by_name: HashMap<ToolName, usize>,
     /// What a client that loads all definitions would get of them.
     pub(crate) definitions_bytes: usize,
+    /// Made when it is first searched.
+    index: OnceLock<Index>,
 }
 
 /// What of a listing is not in the catalogue.
@@ -35,6 +39,11 @@ impl Catalogue {
         self.by_name.get(name).map(|index| &self.tools[*index])
     }
 
+    /// What a search goes through. The first time takes milliseconds for hundreds of tools.
+    pub(crate) fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(self.tools.iter()))
+    }
+
     /// Of the definitions, each a piece of JSON.
     pub(crate) fn of<'a>(definitions: impl Iterator<Item = &'a str>) -> (Self, LeftOut) {
         let (mut catalogue, mut left_out) = (Self::default(), LeftOut::default());
@@ -44,11 +53,12 @@ impl Catalogue {
 
     /// Adds tools while there is room.
     pub(crate) fn add<'a>(&mut self, definitions: impl Iterator<Item = &'a str>, left_out: &mut LeftOut) {
+        self.index = OnceLock::new();
         for definition in definitions {
             self.definitions_bytes += definition.len();
             if self.tools.len() == TOOLS_MAX || self.definitions_bytes > DEFINITIONS_BYTES_MAX {
                 left_out.is_full = true;
-                return;
+                break;
             }
             match Tool::from_json(definition) {
                 Some(tool) if !self.by_name.contains_key(&tool.name) => {
@@ -58,10 +68,35 @@ impl Catalogue {
                 _ => left_out.add(definition),
             }
         }
+        self.name_tools();
+    }
+
+    /// Gives each tool an identifier of its own.
+    fn name_tools(&mut self) {
+        let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let identifiers = names::identifiers(&names);
+        for (tool, identifier) in self.tools.iter_mut().zip(identifiers) {
+            if tool.identifier != identifier {
+                tool.called(identifier);
+            }
+        }
+    }
+
+    /// The tool that is meant by a name: as the server writes it, as code does, or in another form if only one is like it.
+    pub(crate) fn meant(&self, name: &str) -> Option<&Tool> {
+        let is_named = |tool: &&Tool| tool.name.as_str() == name;
+        let is_identified = |tool: &&Tool| tool.identifier == name;
+        let tools = || self.tools.iter();
+        tools().find(is_named).or_else(|| tools().find(is_identified)).or_else(|| {
+            let wanted = names::folded(name);
+            let mut alike = tools().filter(|tool| names::folded(tool.name.as_str()) == wanted);
+            alike.next().filter(|_| alike.next().is_none())
+        })
     }
 
     /// Keeps the tools that `admitted` names.
     pub(crate) fn retain(&mut self, admitted: impl Fn(&str) -> bool) {
+        self.index = OnceLock::new();
         self.tools.retain(|tool| admitted(tool.name.as_str()));
         self.by_name =
             self.tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();

@@ -1,91 +1,67 @@
-//! Ranking tools by the words of a query.
+//! Which tools fit what is asked for.
+//!
+//! BM25F (one score over name, summary, description, parameters and server, each with its own worth) over the tools that
+//! the policy lets the client use, with light stemming and a short list of synonyms. The libraries that were looked at
+//! rank one text (`bm25`) or keep an index of their own that knows no policy (`probly-search`, `tantivy`): how rare a word
+//! is must be counted over the permitted tools of each client alone, and a few thousand tools are ranked in a millisecond.
 
-use super::Tool;
+mod index;
+mod query;
+mod rank;
+mod synonyms;
+mod words;
 
-/// Words of a query that count.
-const WORDS_MAX: usize = 16;
-/// Characters of a description that are searched: a search costs the same for a server that writes novels.
-const SEARCHED_CHARS_MAX: usize = 600;
-/// Tools that are scored before others get their turn.
-const TURN: usize = 100;
+pub(crate) use index::Index;
+pub(crate) use rank::{Corpus, Hit};
 
-/// The texts of a tool that are searched, in lower case, and what a hit in each is worth.
-#[derive(Clone, Debug)]
-pub(crate) struct Searched([(String, u32); 4]);
+use query::Query;
 
-impl Searched {
-    /// A word counts most in the tool's name, then in the summary, the parameters and the rest.
-    pub(super) fn new(name: &str, summary: &str, parameters: &[String], description: &str) -> Self {
-        let lower = |text: &str| text.chars().take(SEARCHED_CHARS_MAX).collect::<String>().to_lowercase();
-        Self([
-            (lower(name), 8),
-            (lower(summary), 3),
-            (lower(&parameters.join(" ")), 2),
-            (lower(description), 1),
-        ])
-    }
-}
+/// Added for a name that was meant exactly, beyond what words can reach.
+const EXACT: f32 = 1_000.0;
 
-/// Indices of the tools that match, best first. An empty query matches all, in their order.
-pub(crate) async fn rank(query: &str, tools: &[(&str, &Tool)]) -> Vec<usize> {
-    let query = query.to_lowercase();
-    let words: Vec<&str> = split(&query).take(WORDS_MAX).collect();
-    let mut scored: Vec<(u32, usize)> = Vec::new();
-    for (index, (server, tool)) in tools.iter().enumerate() {
-        let score = score(&words, server, &tool.searched);
-        if words.is_empty() || score > 0 {
-            scored.push((score, index));
-        }
-        if index % TURN == TURN - 1 {
-            tokio::task::yield_now().await;
-        }
-    }
-    scored.sort_by_key(|(score, index)| (std::cmp::Reverse(*score), *index));
-    scored.into_iter().map(|(_, index)| index).collect()
-}
-
-fn score(words: &[&str], server: &str, searched: &Searched) -> u32 {
-    let server = server.to_lowercase();
-    let weight = |word: &str| -> u32 {
-        let hit = |text: &str, weight: u32| {
-            if !text.contains(word.strip_suffix('s').unwrap_or(word)) {
-                return 0;
-            }
-            let whole = split(text).any(|other| other == word || other.strip_suffix('s') == Some(word));
-            if whole { weight * 2 } else { weight }
+/// The tools that fit, best first; those that fit alike by server and name. An empty query finds all, in their order.
+pub(crate) fn rank(text: &str, corpora: &[Corpus<'_>]) -> Vec<Hit> {
+    let every = || {
+        let of = |(corpus, all): (usize, &Corpus<'_>)| {
+            let hits = all.permitted.iter().map(move |tool| Hit { corpus, tool: *tool, score: 0.0 });
+            hits.collect::<Vec<_>>()
         };
-        searched.0.iter().map(|(text, weight)| hit(text, *weight)).sum::<u32>() + hit(&server, 5)
+        corpora.iter().enumerate().flat_map(of).collect::<Vec<_>>()
     };
-    let found: Vec<u32> = words.iter().map(|word| weight(word)).collect();
-    // A tool that has every word goes before one that has a single word often.
-    let distinct = found.iter().filter(|weight| **weight > 0).count() as u32;
-    found.iter().sum::<u32>() + distinct * distinct * 4
+    if !text.contains(char::is_alphanumeric) {
+        return every();
+    }
+    let query = Query::of(text, corpora);
+    let mut hits = rank::score(&query, corpora);
+    for (number, corpus) in corpora.iter().enumerate() {
+        for (tool, worth) in exact(&query, corpus) {
+            match hits.iter_mut().find(|hit| (hit.corpus, hit.tool) == (number, tool)) {
+                Some(hit) => hit.score += worth,
+                None => hits.push(Hit { corpus: number, tool, score: worth }),
+            }
+        }
+    }
+    let place = |hit: &Hit| (hit.corpus, corpora[hit.corpus].index.order[usize::from(hit.tool)]);
+    hits.sort_by(|one, other| other.score.total_cmp(&one.score).then(place(one).cmp(&place(other))));
+    hits
 }
 
-fn split(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+/// Permitted tools that the query names: alone, or with their server in any of the ways that it is written.
+fn exact(query: &Query, corpus: &Corpus<'_>) -> Vec<(u16, f32)> {
+    let server = index::bare(corpus.server);
+    let mut found = Vec::new();
+    for (place, name) in query.names.iter().enumerate() {
+        let with_server = name.strip_prefix("mcp").unwrap_or(name).strip_prefix(&server);
+        let with_server = with_server.or_else(|| name.strip_prefix(&server));
+        for (name, worth) in [(Some(&**name), EXACT), (with_server, 2.0 * EXACT)] {
+            let tools = name.and_then(|name| corpus.index.names.get(name)).map_or(&[][..], Vec::as_slice);
+            let permitted = tools.iter().filter(|tool| corpus.permitted.binary_search(tool).is_ok());
+            // The whole query goes before a name within it.
+            found.extend(permitted.map(|tool| (*tool, if place == 0 { worth * 2.0 } else { worth })));
+        }
+    }
+    found
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn the_best_name_comes_first() {
-        let tool = |name: &str, text: &str| {
-            Tool::from_json(&json!({"name": name, "description": text}).to_string()).expect("a valid tool")
-        };
-        let tools = [
-            tool("get_repo", "A repository"),
-            tool("list_issues", "Issues of a repo"),
-            tool("whoami", "You"),
-        ];
-        let offered: Vec<(&str, &Tool)> = tools.iter().map(|tool| ("github", tool)).collect();
-        assert_eq!(rank("list issues", &offered).await[0], 1);
-        assert_eq!(rank("repo", &offered).await[0], 0);
-        assert_eq!(rank("", &offered).await.len(), 3);
-        assert!(rank("zebra", &offered).await.is_empty());
-    }
-}
+mod tests;

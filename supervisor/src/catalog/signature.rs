@@ -1,47 +1,52 @@
-//! JSON Schema as the one-line signature that a model reads. Bounded: a hostile schema costs no more than its place.
+//! A tool on one line, as a model reads it.
 
-use serde_json::Value;
+use super::types::{Inline, Language, Object, Shape, inline};
 
-const DEPTH_MAX: usize = 3;
 const PARAMETERS_MAX: usize = 40;
-const ENUM_MAX: usize = 12;
 const TYPE_CHARS_MAX: usize = 240;
 const RETURNS_CHARS_MAX: usize = 400;
+const DEFAULT_CHARS_MAX: usize = 60;
+/// From here on optional parameters are left out.
+const SIGNATURE_CHARS_MAX: usize = 1_600;
 
 /// What a signature is made from.
-pub(super) struct Shape<'a> {
+pub(super) struct Signature<'a> {
     pub(super) identifier: &'a str,
-    pub(super) parameters: &'a [String],
-    pub(super) required: usize,
-    pub(super) schema: &'a Value,
-    pub(super) output: Option<&'a Value>,
+    pub(super) input: &'a Shape,
+    pub(super) arguments: &'a Object,
+    /// The names of the arguments in Python.
+    pub(super) keywords: &'a [String],
+    pub(super) output: Option<&'a Shape>,
 }
 
-#[derive(Clone, Copy)]
-enum Language {
-    Python,
-    TypeScript,
-}
-
-impl Shape<'_> {
+impl Signature<'_> {
     /// `list_issues(owner: str, repo: str, state: str = "open")`
     pub(super) fn python(&self) -> String {
-        let parameters =
-            self.each(Language::Python, |name, kind, required, default| match (required, default) {
-                (true, _) => format!("{name}: {kind}"),
-                (false, Some(default)) => format!("{name}: {kind} = {}", python_literal(default)),
-                (false, None) => format!("{name}: {kind} = ..."),
-            });
+        let types = Inline { language: Language::Python, shape: self.input };
+        let fields = self.arguments.fields.iter().zip(self.keywords);
+        let parameters = fields.map(|(field, keyword)| {
+            let kind = types.text(&field.kind, TYPE_CHARS_MAX);
+            let default = field.default.as_ref().map(|value| inline::value(value, Language::Python));
+            let default = default.filter(|text| text.chars().count() <= DEFAULT_CHARS_MAX);
+            let text = match (field.required, default) {
+                (true, _) => format!("{keyword}: {kind}"),
+                (false, default) => format!("{keyword}: {kind} = {}", default.as_deref().unwrap_or("...")),
+            };
+            (field.required, text)
+        });
         let returns = self.returns(Language::Python).map(|kind| format!(" -> {kind}")).unwrap_or_default();
-        format!("{}({parameters}){returns}", self.identifier)
+        format!("{}({}){returns}", self.identifier, folded(parameters))
     }
 
     /// `list_issues({ owner: string, repo: string, state?: string })`
     pub(super) fn typescript(&self) -> String {
-        let parameters = self.each(Language::TypeScript, |name, kind, required, _| {
-            let optional = if required { "" } else { "?" };
-            format!("{name}{optional}: {kind}")
+        let types = Inline { language: Language::TypeScript, shape: self.input };
+        let parameters = self.arguments.fields.iter().map(|field| {
+            let name = inline::key(&field.name, Language::TypeScript);
+            let kind = types.text(&field.kind, TYPE_CHARS_MAX);
+            (field.required, format!("{name}{}: {kind}", if field.required { "" } else { "?" }))
         });
+        let parameters = folded(parameters);
         let parameters = if parameters.is_empty() { parameters } else { format!("{{ {parameters} }}") };
         let returns =
             self.returns(Language::TypeScript).map(|kind| format!(": Promise<{kind}>")).unwrap_or_default();
@@ -50,134 +55,35 @@ impl Shape<'_> {
 
     /// What a call gives, where the server says so.
     fn returns(&self, language: Language) -> Option<String> {
-        let schema = self.output?;
-        let kind = language.object(schema, schema, 0);
-        Some(kind.chars().filter(|c| !c.is_control()).take(RETURNS_CHARS_MAX).collect())
-    }
-
-    fn each(&self, language: Language, write: impl Fn(&str, &str, bool, Option<&Value>) -> String) -> String {
-        let mut parts: Vec<String> = Vec::new();
-        for (index, name) in self.parameters.iter().take(PARAMETERS_MAX).enumerate() {
-            let name: String = name.chars().filter(|c| !c.is_control()).take(64).collect();
-            let schema = self.schema.get("properties").and_then(|all| all.get(&name)).unwrap_or(&Value::Null);
-            let kind = language.type_of(schema, self.schema, 0);
-            let kind: String = kind.chars().filter(|c| !c.is_control()).take(TYPE_CHARS_MAX).collect();
-            parts.push(write(&name, &kind, index < self.required, schema.get("default")));
-        }
-        if self.parameters.len() > PARAMETERS_MAX {
-            parts.push("...".into());
-        }
-        parts.join(", ")
+        let shape = self.output?;
+        Some(Inline { language, shape }.text(&shape.kind, RETURNS_CHARS_MAX))
     }
 }
 
-fn python_literal(value: &Value) -> String {
-    match value {
-        Value::Null => "None".into(),
-        Value::Bool(true) => "True".into(),
-        Value::Bool(false) => "False".into(),
-        other => other.to_string().chars().take(60).collect(),
-    }
+/// The type of results that have this schema, in Python and TypeScript.
+pub(super) fn of_results(schema: &serde_json::Value) -> [String; 2] {
+    let shape = super::types::read(schema);
+    [Language::Python, Language::TypeScript]
+        .map(|language| Inline { language, shape: &shape }.text(&shape.kind, RETURNS_CHARS_MAX))
 }
 
-impl Language {
-    fn type_of(self, schema: &Value, root: &Value, depth: usize) -> String {
-        if depth > DEPTH_MAX {
-            return self.any().into();
+/// The parameters that there is room for: the required ones before all others.
+fn folded(parameters: impl Iterator<Item = (bool, String)>) -> String {
+    let (mut text, mut count) = (String::new(), 0);
+    for (required, parameter) in parameters {
+        let is_full =
+            count >= PARAMETERS_MAX || (!required && text.len() + parameter.len() > SIGNATURE_CHARS_MAX);
+        if count > 0 {
+            text.push_str(", ");
         }
-        if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
-            let target = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-            return target.map_or(self.any().into(), |target| self.type_of(target, root, depth + 1));
+        if is_full {
+            text.push_str("...");
+            break;
         }
-        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-            return self.one_of(values);
-        }
-        for key in ["anyOf", "oneOf"] {
-            if let Some(options) = schema.get(key).and_then(Value::as_array) {
-                let types = options.iter().take(ENUM_MAX).map(|option| self.type_of(option, root, depth + 1));
-                return union(types);
-            }
-        }
-        match schema.get("type") {
-            Some(Value::String(name)) => self.named(name, schema, root, depth),
-            Some(Value::Array(names)) => {
-                let names = names.iter().take(ENUM_MAX).filter_map(Value::as_str);
-                union(names.map(|name| self.named(name, schema, root, depth)))
-            }
-            _ => self.any().into(),
-        }
+        text.push_str(&parameter);
+        count += 1;
     }
-
-    fn named(self, name: &str, schema: &Value, root: &Value, depth: usize) -> String {
-        let simple = match (self, name) {
-            (Self::Python, "string") => "str",
-            (Self::Python, "integer") => "int",
-            (Self::Python, "number") => "float",
-            (Self::Python, "boolean") => "bool",
-            (Self::Python, "null") => "None",
-            (Self::Python, "object") => "dict",
-            (Self::TypeScript, "string") => "string",
-            (Self::TypeScript, "integer" | "number") => "number",
-            (Self::TypeScript, "boolean") => "boolean",
-            (Self::TypeScript, "null") => "null",
-            (Self::TypeScript, "object") => return self.object(schema, root, depth),
-            (_, "array") => {
-                let items = schema.get("items").map(|items| self.type_of(items, root, depth + 1));
-                let items = items.unwrap_or_else(|| self.any().into());
-                return match self {
-                    Self::Python => format!("list[{items}]"),
-                    Self::TypeScript if items.contains([' ', '|']) => format!("Array<{items}>"),
-                    Self::TypeScript => format!("{items}[]"),
-                };
-            }
-            _ => self.any(),
-        };
-        simple.into()
-    }
-
-    fn object(self, schema: &Value, root: &Value, depth: usize) -> String {
-        let plain = if matches!(self, Self::Python) { "dict" } else { "object" };
-        let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-            return plain.into();
-        };
-        if depth >= DEPTH_MAX || properties.len() > ENUM_MAX {
-            return plain.into();
-        }
-        let required = schema.get("required").and_then(Value::as_array);
-        let field = |(name, schema): (&String, &Value)| {
-            let optional = !required.is_some_and(|names| names.iter().any(|other| other == name));
-            format!("{name}{}: {}", if optional { "?" } else { "" }, self.type_of(schema, root, depth + 1))
-        };
-        format!("{{ {} }}", properties.iter().map(field).collect::<Vec<_>>().join(", "))
-    }
-
-    fn one_of(self, values: &[Value]) -> String {
-        let mut names: Vec<String> = values.iter().take(ENUM_MAX).map(Value::to_string).collect();
-        if values.len() > ENUM_MAX {
-            names.push("...".into());
-        }
-        match self {
-            Self::Python => format!("Literal[{}]", names.join(", ")),
-            Self::TypeScript => names.join(" | "),
-        }
-    }
-
-    fn any(self) -> &'static str {
-        match self {
-            Self::Python => "Any",
-            Self::TypeScript => "any",
-        }
-    }
-}
-
-fn union(types: impl Iterator<Item = String>) -> String {
-    let mut distinct: Vec<String> = Vec::new();
-    for kind in types {
-        if !distinct.contains(&kind) {
-            distinct.push(kind);
-        }
-    }
-    distinct.join(" | ")
+    text
 }
 
 #[cfg(test)]
@@ -215,15 +121,55 @@ mod tests {
         );
     }
 
+    fn signatures(tool: serde_json::Value) -> [String; 2] {
+        let tool = Tool::from_json(&tool.to_string()).expect("a valid tool");
+        [tool.python, tool.typescript]
+    }
+
     #[test]
     fn a_schema_that_refers_to_itself_ends() {
-        let tool = Tool::from_json(
-            &json!({
-                "name": "loop",
-                "inputSchema": {"properties": {"a": {"$ref": "#/properties/a"}}},
-            })
-            .to_string(),
+        let alone = json!({"name": "loop", "inputSchema": {"properties": {"a": {"$ref": "#/properties/a"}}}});
+        assert_eq!(signatures(alone), ["loop(a: Any = ...)", "loop({ a?: any })"]);
+        let tree = json!({"name": "grow", "inputSchema": {
+            "properties": {"tree": {"$ref": "#/$defs/Tree"}},
+            "$defs": {"Tree": {"properties": {"of": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}}},
+        }});
+        let [python, typescript] = signatures(tree);
+        assert_eq!(python, "grow(tree: { of?: list[dict] } = ...)");
+        assert_eq!(typescript, "grow({ tree?: { of?: object[] } })");
+    }
+
+    #[test]
+    fn names_that_the_languages_cannot_write_are_written_otherwise() {
+        let tool = json!({"name": "class", "inputSchema": {
+            "properties": {"from": {"type": "string"}, "retry-delay": {"type": "integer"}},
+            "required": ["from"],
+        }});
+        let expected = [
+            "class_(from_: str, retry_delay: int = ...)",
+            r#"class_({ from: string, "retry-delay"?: number })"#,
+        ];
+        assert_eq!(signatures(tool), expected);
+    }
+
+    #[test]
+    fn what_is_huge_is_folded() {
+        let fields = |count: usize| (0..count).map(|n| (format!("field_{n}"), json!({"type": "string"})));
+        let wide: serde_json::Map<_, _> = fields(30).collect();
+        let nested = json!({"type": "object", "properties": wide});
+        let values: Vec<String> = (0..50).map(|n| format!("value {n}")).collect();
+        let tool = json!({"name": "wide", "inputSchema": {
+            "properties": {"o": nested, "l": {"type": "array", "items": nested}, "e": {"enum": values}},
+        }});
+        let [python, _] = signatures(tool);
+        let twelve: Vec<String> = values[..12].iter().map(|value| format!("{value:?}")).collect();
+        assert_eq!(
+            python,
+            format!("wide(o: dict = ..., l: list[dict] = ..., e: Literal[{}, ...] = ...)", twelve.join(", "))
         );
-        assert_eq!(tool.map(|tool| tool.python), Some("loop(a: Any = ...)".into()));
+        let many: serde_json::Map<_, _> = fields(500).collect();
+        let [python, typescript] = signatures(json!({"name": "many", "inputSchema": {"properties": many}}));
+        assert!(python.ends_with(", ...)") && python.len() < 2_000, "{python}");
+        assert!(typescript.ends_with(", ... })") && typescript.len() < 2_000, "{typescript}");
     }
 }

@@ -53,7 +53,8 @@ async fn shown() -> Result<bool, Box<dyn std::error::Error>> {
     let mut all_ended_as_meant = true;
     let definitions = definitions_bytes(&supervisor, &shop).await?;
     for (title, language, code) in PROGRAMS {
-        let request = CodeRequest { language, code: code.into(), timeout: None, servers: None };
+        let request =
+            CodeRequest { language, code: code.into(), timeout: None, servers: None, session: None };
         let answer = supervisor.run_code(request, &CancellationToken::new()).await;
         println!("── {title} ({}) ──\n\n{}", language.as_str(), indented(code));
         print_answer(&answer);

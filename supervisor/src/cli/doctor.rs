@@ -82,7 +82,7 @@ async fn engine(supervisor: &Supervisor, language: Language) -> (Engine, Vec<Fin
             return (Engine { language, works: false, found }, findings);
         }
     };
-    let request = CodeRequest { language, code: "1 + 1".into(), timeout: None, servers: None };
+    let request = CodeRequest { language, code: "1 + 1".into(), timeout: None, servers: None, session: None };
     let answer = supervisor.run_code(request, &CancellationToken::new()).await;
     let works = answer.value.as_deref().is_some_and(|value| value.get() == "2");
     let found = match works {

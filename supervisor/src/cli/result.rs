@@ -6,9 +6,10 @@ use lockhouse_protocol::ResultHandle;
 
 use super::terminal::for_stdout;
 use super::{USAGE, complain, complain_config};
+use crate::ai_client::Owner;
 use crate::config::{self, Files};
 use crate::execution;
-use crate::results::{Bounds, Owner, Results, part};
+use crate::results::{Bounds, Results, part};
 
 /// What to print.
 #[derive(Debug, clap::Args)]

@@ -29,7 +29,7 @@ pub(super) async fn serve(files: &Files) -> ExitCode {
     };
     let closing = CancellationToken::new();
     close_on_signal(&closing);
-    let control = ControlSocket::open(supervisor.approvers().desk());
+    let control = ControlSocket::open(supervisor.approvers().desk(), supervisor.sessions());
     let _control = control.map_err(|reason| tracing::warn!("{reason}"));
     let served = tokio::select! {
         served = front::serve_stdio(supervisor.clone(), closing.clone()) => served,

@@ -1,5 +1,7 @@
 //! `lockhouse tools`
 
+mod shapes;
+
 use std::process::ExitCode;
 
 use lockhouse_policies::Effect;
@@ -9,9 +11,9 @@ use serde_json::{Value, json};
 use super::terminal::for_stdout;
 use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start, table};
-use crate::catalog::Tool;
+use crate::catalog::{Told, Tool};
 use crate::config::{self, Files};
-use crate::gate::{Scope, in_a_word};
+use crate::gate::{Scope, Search, in_a_word};
 use crate::supervisor::Supervisor;
 
 /// What to show.
@@ -35,6 +37,17 @@ pub(super) enum Command {
     Show {
         /// SERVER.TOOL
         name: String,
+    },
+    /// What results look like of tools that do not say it: names of fields and types that were seen, never values
+    Shapes {
+        /// SERVER or SERVER.TOOL; all if it is left out
+        name: Option<String>,
+        /// As JSON: a JSON Schema for each
+        #[arg(long)]
+        json: bool,
+        /// Forget them
+        #[arg(long)]
+        forget: bool,
     },
 }
 
@@ -60,9 +73,8 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
     let status = match command {
         Command::List { json } => list(&supervisor, json),
         Command::Search { query, json } => {
-            let found = gate
-                .search(&Scope::all(servers.clone()), None, &query.join(" "), 50, Detail::Signatures)
-                .await;
+            let search = Search { query: &query.join(" "), limit: 50, detail: Detail::Signatures };
+            let found = gate.search(&Scope::all(servers.clone()), None, search).await.tools;
             if found.is_empty() && !servers.is_empty() {
                 eprintln!("lockhouse: no permitted tool matches; `lockhouse tools list` shows all tools");
             }
@@ -70,6 +82,7 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Show { name } => show(&supervisor, &name),
+        Command::Shapes { name, json, forget } => shapes::shapes(&supervisor, name.as_deref(), json, forget),
     };
     let unavailable = unavailable(gate.upstreams());
     for reason in &unavailable {
@@ -103,7 +116,11 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
         gate.every_tool().into_iter().find(|(other, found, _)| **other == server && found.name == tool);
     match found {
         Some((_, found, standing)) => {
-            let mut full = found.full(server.as_str(), standing == Some(Effect::Ask));
+            // What a tool answers that nobody may call is nobody's business.
+            let connection = gate.upstreams().get(&server).filter(|_| standing != Some(Effect::Deny));
+            let observed = connection.and_then(|connection| connection.shapes.observed(&found));
+            let mut full =
+                found.full(server.as_str(), &Told { asks: standing == Some(Effect::Ask), observed });
             full["policy"] = in_a_word(standing).into();
             // For a pin.
             full["definition"] = format!("sha256:{}", found.fingerprint).into();

@@ -11,6 +11,7 @@ use super::dialects::{self, Listed};
 use super::references::Surroundings;
 use crate::audit::REDACTED;
 use crate::gate::Through;
+use crate::skills::DIRECTORIES_MAX;
 use crate::upstream::ServerLimits;
 
 /// The whole file.
@@ -19,12 +20,14 @@ use crate::upstream::ServerLimits;
 pub(super) struct Document {
     pub(super) limits: Limits,
     pub(super) pool: Pool,
+    pub(super) sessions: Sessions,
     pub(super) python: Python,
     pub(super) javascript: JavaScript,
     pub(super) audit: Audit,
     pub(super) approvals: Approvals,
     pub(super) catalogue: Catalogue,
     pub(super) results: Results,
+    pub(super) skills: Skills,
     /// Files of AI clients whose servers are ours too.
     pub(super) servers_files: Vec<String>,
     /// Read by [`dialects::read_own`], which knows what must not be shown.
@@ -101,6 +104,21 @@ impl Default for Pool {
     }
 }
 
+/// `[sessions]`
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Sessions {
+    pub(super) max: u32,
+    pub(super) idle_seconds: f64,
+    pub(super) life_seconds: f64,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self { max: 8, idle_seconds: 900.0, life_seconds: 14_400.0 }
+    }
+}
+
 /// `[python]`
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
@@ -153,11 +171,13 @@ pub(super) struct Approvals {
 pub(super) struct Catalogue {
     /// How long they stand for a server that is not connected.
     pub(super) lifetime_hours: u32,
+    /// Whether names of fields and types of results are kept, for tools that do not say what they answer.
+    pub(super) learn: bool,
 }
 
 impl Default for Catalogue {
     fn default() -> Self {
-        Self { lifetime_hours: 24 }
+        Self { lifetime_hours: 24, learn: true }
     }
 }
 
@@ -172,6 +192,22 @@ pub(super) struct Results {
 impl Default for Results {
     fn default() -> Self {
         Self { keep_mib: 64, keep_seconds: 3_600 }
+    }
+}
+
+/// `[skills]`
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Skills {
+    /// Whether there are any.
+    pub(super) enabled: bool,
+    /// Folders of skills that are read and never written, such as a git checkout.
+    pub(super) directories: Vec<String>,
+}
+
+impl Default for Skills {
+    fn default() -> Self {
+        Self { enabled: true, directories: Vec::new() }
     }
 }
 
@@ -197,12 +233,14 @@ impl Document {
         let differ = [
             (self.limits != other.limits, "[limits]"),
             (self.pool != other.pool, "[pool]"),
+            (self.sessions != other.sessions, "[sessions]"),
             (self.python != other.python, "[python]"),
             (self.javascript != other.javascript, "[javascript]"),
             (self.audit != other.audit, "[audit]"),
             (self.approvals != other.approvals, "[approvals]"),
             (self.catalogue != other.catalogue, "[catalogue]"),
             (self.results != other.results, "[results]"),
+            (self.skills != other.skills, "[skills]"),
         ];
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, table)| table).collect()
     }
@@ -211,6 +249,7 @@ impl Document {
     fn out_of_range(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let (limits, pool) = (&self.limits, &self.pool);
         let wait = self.approvals.wait_seconds;
+        let sessions = &self.sessions;
         let checks = [
             ((0.01..=86_400.0).contains(&limits.timeout_seconds), "timeout_seconds", "0.01 to 86400"),
             ((0.01..=3_600.0).contains(&limits.question_seconds), "question_seconds", "0.01 to 3600"),
@@ -234,9 +273,13 @@ impl Document {
             ((1..=65_536).contains(&pool.queue), "queue", "1 to 65536"),
             ((1..=1_000_000).contains(&pool.recycle_after), "recycle_after", "1 to 1000000"),
             ((1..=86_400).contains(&pool.recycle_seconds), "recycle_seconds", "1 to 86400"),
+            ((1..=256).contains(&sessions.max), "max", "1 to 256"),
+            ((0.01..=86_400.0).contains(&sessions.idle_seconds), "idle_seconds", "0.01 to 86400"),
+            ((0.01..=86_400.0).contains(&sessions.life_seconds), "life_seconds", "0.01 to 86400"),
             ((0..=8_760).contains(&self.catalogue.lifetime_hours), "lifetime_hours", "0 to 8760"),
             ((0..=65_536).contains(&self.results.keep_mib), "keep_mib", "0 to 65536"),
             ((1..=604_800).contains(&self.results.keep_seconds), "keep_seconds", "1 to 604800"),
+            (self.skills.directories.len() <= DIRECTORIES_MAX, "directories", "at most 20"),
             ((1..=3_650).contains(&self.audit.keep_days), "keep_days", "1 to 3650"),
             ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
         ];
@@ -288,7 +331,18 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
     if text[start..end].starts_with("[servers.") && !text[start..end].contains('=') {
         return false;
     }
-    let others = ["[limits]", "[pool]", "[python]", "[javascript]", "[audit]", "[approvals]", "[catalogue]"];
+    let others = [
+        "[limits]",
+        "[pool]",
+        "[sessions]",
+        "[python]",
+        "[javascript]",
+        "[audit]",
+        "[approvals]",
+        "[catalogue]",
+        "[skills]",
+        "[results]",
+    ];
     let header = others.iter().filter_map(|header| text[..end].rfind(&format!("\n{header}"))).max();
     let table = &text[header.unwrap_or(0)..end];
     table.contains("servers") || table.contains("env")

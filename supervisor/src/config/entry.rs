@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue};
 use super::env_file;
 use super::references::{Surroundings, Template, Unresolved};
 use crate::upstream::{
-    Authorization, Confinement, HttpEndpoint, OAuthClient, Reach, Referenced, ServerCommand,
+    Authorization, Confinement, Decode, HttpEndpoint, OAuthClient, Reach, Referenced, ServerCommand,
     ServerDefinition, ServerLimits, Start, ToolSelection,
 };
 
@@ -20,6 +20,7 @@ pub(crate) struct Entry {
     pub(crate) limits: EntryLimits,
     pub(crate) start: Start,
     pub(crate) tools: ToolSelection,
+    pub(crate) decode: Decode,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +110,7 @@ impl Entry {
             limits: EntryLimits::default(),
             start: Start::default(),
             tools: ToolSelection::default(),
+            decode: Decode::default(),
         }
     }
 
@@ -169,6 +171,7 @@ impl Entry {
         definition.referenced = self.referenced(surroundings);
         definition.start = self.start;
         definition.tools = self.tools.clone();
+        definition.decode = self.decode;
         Ok(definition)
     }
 }

@@ -7,6 +7,7 @@ use toml_edit::{Array, InlineTable, Item, Table, Value};
 
 use super::entry::{Entry, EntryCommand, EntryLimits, EntryOAuth, EntryReach, EntryUrl};
 use super::references::Template;
+use crate::upstream::Decode;
 
 /// Writes what an entry says. Plain text is first offered to `secret`, with its name, which may put a reference in its
 /// place.
@@ -29,6 +30,9 @@ pub(crate) fn own_table(entry: &Entry, secret: &mut impl FnMut(&str, &str) -> Op
     }
     if !entry.tools.except.is_empty() {
         table.insert("disabled_tools", list(entry.tools.except.iter().cloned()));
+    }
+    if entry.decode == Decode::Json {
+        table.insert("decode", Item::Value("json".into()));
     }
     table
 }

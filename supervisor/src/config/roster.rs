@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lockhouse_protocol::ServerName;
 
-use crate::catalog::identifier;
+use crate::catalog::python_name;
 use crate::upstream::ServerDefinition;
 
 /// The longest name that a server may have.
@@ -30,12 +30,12 @@ impl Roster {
     /// The first one keeps its name, whatever else is configured: a policy speaks of servers by name, so a name must
     /// not pass from one to another because a third one went.
     pub(super) fn add(&mut self, name: ServerName, definition: ServerDefinition) -> Result<(), Clash> {
-        let holder = self.identifiers.get(&identifier(name.as_str()));
+        let holder = self.identifiers.get(&python_name(name.as_str()));
         if let Some((holder, held)) = holder.and_then(|holder| self.servers.get_key_value(holder)) {
             let is_same = held.reach == definition.reach && *holder == name;
             return Err(Clash { name: holder.clone(), origin: held.origin.clone(), is_same });
         }
-        self.identifiers.insert(identifier(name.as_str()), name.clone());
+        self.identifiers.insert(python_name(name.as_str()), name.clone());
         self.servers.insert(name, definition);
         Ok(())
     }

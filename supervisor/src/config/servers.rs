@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use lockhouse_policies::SKILLS;
 use lockhouse_protocol::ServerName;
 
 use super::dialects::{self, Listed};
@@ -79,6 +80,12 @@ impl<'s> Gathering<'s> {
             return Err(LeftOut::Invalid(format!("there are {SERVERS_MAX} others, and no more are held")));
         }
         let name = usable(&listed.name).ok_or(LeftOut::Name)?;
+        if name.as_str() == SKILLS {
+            return Err(LeftOut::Invalid(
+                "the name skills is Lockhouse's own, under which code saves skills: give it another one"
+                    .into(),
+            ));
+        }
         let definition = entry.resolve(self.surroundings, self.limits, place.to_owned())?;
         match self.roster.add(name.clone(), definition) {
             Ok(()) if name.as_str() != listed.name => {

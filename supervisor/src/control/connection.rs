@@ -9,7 +9,9 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWr
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::orders;
 use crate::gate::{Desk, FromPerson, FromSupervisor, Seat, Watcher};
+use crate::sessions::Sessions;
 
 /// Of the messages.
 pub(crate) const VERSION: u32 = 1;
@@ -25,10 +27,14 @@ const READ_PATIENCE: Duration = Duration::from_secs(10);
 const LINES_MAX: usize = 4;
 
 /// Serves one who connected, until either end closes.
-pub(super) async fn serve(stream: &Stream, desk: &Desk) {
+pub(super) async fn serve(stream: &Stream, desk: &Desk, sessions: &Sessions) {
     let mut lines = BufReader::new(stream);
     let hello = timeout(HELLO_PATIENCE, read_line(&mut lines, ANSWER_BYTES_MAX)).await;
     let Ok(Ok(Some(hello))) = hello else { return };
+    if let Ok(order) = serde_json::from_str(&hello) {
+        let _ = tell(stream, &orders::carry_out(&order, sessions)).await;
+        return;
+    }
     if serde_json::from_str(&hello).ok() != Some(FromPerson::Watch(VERSION)) {
         let reason = format!("the first line is {{\"watch\": {VERSION}}}, in this version of lockhouse");
         let _ = tell(stream, &FromSupervisor::Refused { id: None, reason }).await;
@@ -51,7 +57,7 @@ pub(super) async fn serve(stream: &Stream, desk: &Desk) {
         loop {
             let told = tokio::select! {
                 message = watcher.next() => match message {
-                    Some(message) => tell(stream, &message).await,
+                    Some(message) => tell(stream, &*message).await,
                     None => return,
                 },
                 Some(line) = to_answer.recv() => tell(stream, &answered(&watcher, &line)).await,
@@ -80,7 +86,7 @@ fn answered(watcher: &Watcher, line: &str) -> FromSupervisor {
     }
 }
 
-async fn tell(mut stream: &Stream, message: &FromSupervisor) -> Result<()> {
+async fn tell(mut stream: &Stream, message: &impl Serialize) -> Result<()> {
     let telling = write_line(&mut stream, message);
     timeout(READ_PATIENCE, telling).await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
 }

@@ -1,5 +1,7 @@
 //! The answer to one execution: the same object on the wire, with `--json` and in tests.
 
+use std::borrow::Cow;
+
 use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -8,6 +10,7 @@ use super::Ended;
 use super::shown::{Parts, calls, cut_text};
 use super::told::{changed, told};
 use crate::gate::CallRecord;
+use crate::json;
 
 /// A language that code may be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -87,6 +90,8 @@ pub(crate) struct Answer {
     pub(crate) calls: Vec<CallRecord>,
     /// None when no worker was involved.
     pub(crate) sandbox: Option<Sandbox>,
+    /// Of a run in a session.
+    pub(crate) session: Option<InSession>,
     /// Set by us alone, whatever the code says of itself.
     pub(crate) refusal: Option<Refusal>,
     stats: Map<String, Value>,
@@ -99,6 +104,33 @@ pub(crate) enum Refusal {
     InvalidRequest,
     /// This host has no worker for it.
     Unavailable,
+    /// The session that it was for is gone.
+    SessionEnded,
+    /// There are too many sessions, or too many runs wait for one.
+    SessionsBusy,
+}
+
+/// The session that a run was in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InSession {
+    pub(crate) name: String,
+    /// Its runs so far, with this one.
+    pub(crate) runs: u32,
+    /// Why it ended with this run, if it did.
+    pub(crate) ended: Option<String>,
+}
+
+impl InSession {
+    fn to_json(&self) -> Value {
+        let mut json = json!({"name": self.name, "runs": self.runs});
+        if self.runs == 1 {
+            json["new"] = true.into();
+        }
+        if let Some(why) = &self.ended {
+            json["ended"] = format!("{why}; its variables are gone").into();
+        }
+        json
+    }
 }
 
 /// Bytes of an error's parts. The worker made them, so the limits are kept here.
@@ -120,6 +152,7 @@ impl Answer {
             changed: None,
             calls: Vec::new(),
             sandbox: None,
+            session: None,
             refusal: Some(refusal),
             stats: Map::new(),
         }
@@ -130,6 +163,7 @@ impl Answer {
         let Ended { ending, stdout, stderr, calls, waiting, .. } = ended;
         let (over, waiting) = calls.split_at(calls.len().saturating_sub(waiting));
         let (status, value, error) = told(ending, wall_limit, over, waiting);
+        let value = value.map(exact);
         let error = error.map(bounded);
         let changed = error.as_ref().and_then(|_| changed(&calls));
         Self {
@@ -142,6 +176,7 @@ impl Answer {
             changed,
             calls,
             sandbox: Some(sandbox),
+            session: None,
             refusal: None,
             stats,
         }
@@ -175,6 +210,9 @@ impl Answer {
         if let Some(error) = &self.error {
             put("error", error_json(error, self.changed.as_deref()));
         }
+        if let Some(session) = &self.session {
+            put("session", session.to_json());
+        }
         put("calls", parts.calls);
         // Of what tools answered, what did not become part of this.
         let received: usize = self.calls.iter().map(|call| call.bytes).sum();
@@ -201,6 +239,14 @@ impl Sandbox {
 /// The value itself; as the text that it is where it is nested too deeply for that.
 pub(crate) fn parsed(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().into())
+}
+
+/// Integers are exact for every reader, in each language.
+fn exact(value: Box<RawValue>) -> Box<RawValue> {
+    match json::exact(value.get()) {
+        Cow::Borrowed(_) => value,
+        Cow::Owned(exact) => RawValue::from_string(exact).unwrap_or(value),
+    }
 }
 
 fn bounded(error: CodeError) -> CodeError {

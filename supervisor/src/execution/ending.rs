@@ -56,6 +56,22 @@ impl Limit {
     }
 }
 
+impl Ending {
+    /// Why a session ended whose run ended so.
+    pub(crate) fn of_session(&self) -> String {
+        match self {
+            Self::Value(_) | Self::Error(_) => "its worker ended".into(),
+            Self::Timeout(_) => {
+                "a run did not end in time, did not stop when it was told to, and was killed".into()
+            }
+            Self::Limit(limit, _) => format!("a run was killed: {}", limit.message),
+            Self::Killed(words) => words.clone(),
+            Self::Broken(why) => format!("its worker broke the protocol and was killed: {why}"),
+            Self::Cancelled => "a run was cancelled, did not stop when it was told to, and was killed".into(),
+        }
+    }
+}
+
 /// What a process's end means.
 pub(super) fn in_words(exit: Exit) -> String {
     match exit {

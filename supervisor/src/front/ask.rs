@@ -18,9 +18,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::ai_client::Owner;
 use crate::ai_client::{Abilities, Answer, Line, Message, Posed, Question, Unasked};
 use crate::execution;
-use crate::results::Owner;
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// Executions that wait for an AI client to come back, at one time.

@@ -62,6 +62,14 @@ impl Approval {
     }
 }
 
+/// Why a call was not approved.
+#[derive(Debug)]
+pub(super) struct Unapproved {
+    pub(super) failure: Failure,
+    /// Whether that is for want of anybody to ask.
+    pub(super) nobody: bool,
+}
+
 /// Whom one execution's calls are put to, and what they have approved so far.
 #[derive(Debug)]
 pub(crate) struct Approvals {
@@ -107,10 +115,12 @@ impl Approvals {
         pending: PendingCall,
         line: Option<u32>,
         tool: Option<&Tool>,
-    ) -> Result<(PermittedCall, Approval), Failure> {
+    ) -> Result<(PermittedCall, Approval), Unapproved> {
         let (server, item) = (pending.server().clone(), pending.item().clone());
-        let refused =
-            |refusal: Refusal| failure(FailureCode::ApprovalDeclined, refusal.in_words(&server, &item));
+        let refused = |refusal: Refusal| Unapproved {
+            failure: failure(FailureCode::ApprovalDeclined, refusal.in_words(&server, &item)),
+            nobody: matches!(refusal, Refusal::Nobody(_)),
+        };
         let claims = tool.map(Tool::claims).unwrap_or_default();
         let candidate = Candidate::new((self.of.id(), call, id), pending, line, claims);
         let granted = self.of.grants().find(&candidate.pending);

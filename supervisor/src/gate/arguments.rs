@@ -3,13 +3,13 @@
 //! Many servers ignore a name they do not know, and then answer another question than the one that was asked. So names
 //! are checked here, whatever the schema permits; the values are checked against it in [`schema`](super::schema).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use lockhouse_protocol::{Failure, FailureCode, PromptName, Request};
 use serde_json::{Map, Value};
 
-use crate::catalog::Tool;
+use crate::catalog::{Tool, folded};
 use crate::json;
 
 /// Values in the arguments of one call. Each costs far more here than the two bytes that it takes to send.
@@ -56,14 +56,19 @@ fn too_many(arguments: &[u8]) -> bool {
     arguments.len() > NODES_MAX && json::nodes(arguments).is_some_and(|nodes| nodes > NODES_MAX)
 }
 
-/// The arguments by name. An array is in the order of the tool's parameters.
+/// The arguments by name. An array is in the order of the tool's parameters; a single object in it is the arguments
+/// themselves, unless the first parameter may be an object.
 pub(super) fn named(tool: &Tool, arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
     if too_many(arguments) {
         return Err(invalid(format!("the arguments have more than {NODES_MAX} values")));
     }
     let count = tool.parameters.len();
-    let named: Map<String, Value> = match serde_json::from_slice(arguments) {
+    let takes_object = tool.accepted.first().is_some_and(|first| first.object);
+    let given: Map<String, Value> = match serde_json::from_slice(arguments) {
         Ok(Value::Object(named)) => named,
+        Ok(Value::Array(values)) if is_one_object(&values) && !takes_object => {
+            values.into_iter().next().and_then(object_of).unwrap_or_default()
+        }
         Ok(Value::Array(values)) if values.len() <= count => {
             tool.parameters.iter().cloned().zip(values).collect()
         }
@@ -81,14 +86,66 @@ pub(super) fn named(tool: &Tool, arguments: &[u8]) -> Result<Map<String, Value>,
         }
         Err(error) => return Err(invalid(format!("the arguments are not JSON: {error}"))),
     };
+    let mut named = exactly_named(tool, given)?;
     if let Some(unknown) = named.keys().find(|name| tool.closed && !tool.parameters.contains(name)) {
         return Err(invalid(unknown_name(tool, unknown)));
+    }
+    // Who gives nothing for what need not be given has left it out.
+    let optional = tool.parameters.iter().zip(&tool.accepted).skip(tool.required);
+    for (name, _) in optional.filter(|(_, accepted)| !accepted.null) {
+        if named.get(name) == Some(&Value::Null) {
+            named.shift_remove(name);
+        }
     }
     let missing = tool.parameters[..tool.required].iter().find(|name| !named.contains_key(*name));
     match missing {
         Some(name) => Err(invalid(format!("{} needs the argument {name}: {}", tool.name, tool.python))),
         None => Ok(named),
     }
+}
+
+fn is_one_object(values: &[Value]) -> bool {
+    matches!(values, [Value::Object(_)])
+}
+
+fn object_of(value: Value) -> Option<Map<String, Value>> {
+    match value {
+        Value::Object(named) => Some(named),
+        _ => None,
+    }
+}
+
+/// With the names that the tool has for its parameters, where they were written in another form: as Python needs them, or
+/// in camelCase, if that can be one parameter alone.
+fn exactly_named(tool: &Tool, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+    if given.keys().all(|name| tool.parameters.contains(name)) {
+        return Ok(given);
+    }
+    let mut forms: HashMap<String, Option<&str>> = HashMap::new();
+    for name in &tool.parameters {
+        forms.entry(folded(name)).and_modify(|one| *one = None).or_insert(Some(name));
+    }
+    // What Python needs is never another parameter's.
+    for (name, accepted) in tool.parameters.iter().zip(&tool.accepted) {
+        if let Some(keyword) = &accepted.keyword {
+            forms.insert(keyword.to_string(), Some(name));
+        }
+    }
+    let exact: HashSet<&str> = tool.parameters.iter().map(String::as_str).collect();
+    let mut named = Map::with_capacity(given.len());
+    for (name, value) in given {
+        let meant = if exact.contains(name.as_str()) {
+            Some(name.as_str())
+        } else {
+            forms.get(&name).or_else(|| forms.get(&folded(&name))).copied().flatten()
+        };
+        let name = meant.map_or_else(|| name.clone(), str::to_owned);
+        if named.contains_key(&name) {
+            return Err(invalid(format!("{} got {name} twice", tool.name)));
+        }
+        named.insert(name, value);
+    }
+    Ok(named)
 }
 
 fn unknown_name(tool: &Tool, unknown: &str) -> String {
@@ -127,6 +184,45 @@ mod tests {
     #[test]
     fn positions_become_names_in_the_order_of_the_signature() {
         assert_eq!(told(r#"["x", 3]"#), Ok(r#"{"repo":"x","max_count":3}"#.into()));
+    }
+
+    #[test]
+    fn names_in_another_form_are_the_parameters() {
+        for form in ["max_count", "maxCount", "MaxCount", "max-count"] {
+            let told = told(&format!(r#"{{"repo": "x", "{form}": 3}}"#));
+            assert_eq!(told, Ok(r#"{"repo":"x","max_count":3}"#.into()), "{form}");
+        }
+        let twice = Err("log got max_count twice".into());
+        assert_eq!(told(r#"{"repo": "x", "max_count": 1, "maxCount": 3}"#), twice);
+        let tool = r#"{"name": "t", "inputSchema": {"properties": {"class": {}, "per-page": {}, "per_page": {}, "aB": {}, "ab": {}}}}"#;
+        let tool = Tool::from_json(tool).expect("a valid tool");
+        let named = |arguments: &str| named(&tool, arguments.as_bytes());
+        let given = r#"{"class_":1,"per_page_2":2,"per_page":3,"AB":4}"#;
+        assert!(named(given).expect_err("two alike").message.contains("no argument \"AB\""));
+        let meant = named(r#"{"class_":1,"per_page_2":2,"per_page":3}"#).expect("names");
+        assert_eq!(Value::Object(meant).to_string(), r#"{"class":1,"per-page":2,"per_page":3}"#);
+    }
+
+    #[test]
+    fn an_object_alone_is_the_arguments_unless_it_may_be_the_first_of_them() {
+        let tool = |kind: &str| {
+            let tool =
+                format!(r#"{{"name": "t", "inputSchema": {{"properties": {{"a": {{"type": "{kind}"}}}}}}}}"#);
+            Tool::from_json(&tool).expect("a valid tool")
+        };
+        let told =
+            |kind| named(&tool(kind), br#"[{"a": {}}]"#).map(Value::Object).map(|named| named.to_string());
+        assert_eq!(told("string").ok().as_deref(), Some(r#"{"a":{}}"#));
+        assert_eq!(told("object").ok().as_deref(), Some(r#"{"a":{"a":{}}}"#));
+    }
+
+    #[test]
+    fn nothing_given_for_what_is_optional_is_left_out() {
+        let tool = r#"{"name": "t", "inputSchema": {"required": ["a"], "properties": {"a": {"type": "string"},
+            "b": {"type": "string"}, "c": {"type": ["string", "null"]}, "d": {"type": "string", "nullable": true}}}}"#;
+        let tool = Tool::from_json(tool).expect("a valid tool");
+        let named = named(&tool, br#"{"a": null, "b": null, "c": null, "d": null}"#).expect("names");
+        assert_eq!(Value::Object(named).to_string(), r#"{"a":null,"c":null}"#);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use lockhouse_policies::{
 };
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 
+use super::destination::{Destination, is_skills};
 use super::{Approval, Gate, Requester, failure, links};
 use crate::audit::Subject;
 use crate::catalog::Tool;
@@ -18,7 +19,7 @@ impl Gate {
         &self,
         from: &Requester,
         subject: Subject<'_>,
-        connection: &Connection,
+        destination: Destination<'_>,
     ) -> Result<(), Failure> {
         let Subject { server, item, .. } = subject;
         if let Some(left_out) = self.left_out(from, server, item) {
@@ -30,7 +31,7 @@ impl Gate {
             return Ok(());
         }
         if let Item::Tool(tool) = item
-            && let Some(slip) = self.misnamed(from, server, tool, connection)
+            && let Some(slip) = self.misnamed(from, server, tool, destination.known())
         {
             return Err(slip);
         }
@@ -58,7 +59,7 @@ impl Gate {
         subject: Subject<'_>,
         mut call: Call,
         tool: Option<&Tool>,
-    ) -> Result<(Permitted, Option<Approval>), Failure> {
+    ) -> Result<(Permitted, Option<Approval>), Unpermitted> {
         let policy = self.policy.now();
         call.links = links::resolved(policy.paths(&call), &from.usage.turn).await;
         let definition = call.definition.clone();
@@ -66,15 +67,36 @@ impl Gate {
         let by = |call, approved| Permitted { call, by: policy.clone(), definition, links, approved };
         match policy.decide(call) {
             Decision::Allow(permitted) => Ok((by(permitted, false), None)),
-            Decision::Deny(denial) => Err(self.refused(subject, &denial)),
+            Decision::Deny(denial) => Err(Unpermitted::Denied(self.refused(subject, &denial))),
             Decision::Ask(pending) => {
                 let asked = from.approvals.ask((subject.call, subject.id), pending, subject.line, tool).await;
-                let (permitted, approval) = asked.inspect_err(|declined| {
-                    self.note_denial(subject, Effect::Ask, &declined.message, None)
+                let (permitted, approval) = asked.map_err(|refused| match refused.nobody {
+                    true => Unpermitted::NobodyToAsk(refused.failure),
+                    false => Unpermitted::Declined(refused.failure),
                 })?;
                 Ok((by(permitted, true), Some(approval)))
             }
         }
+    }
+
+    /// A call that is not permitted, with its record if it has none yet.
+    pub(super) fn noted(&self, subject: Subject<'_>, unpermitted: Unpermitted) -> Failure {
+        match unpermitted {
+            Unpermitted::Denied(denied) => denied,
+            Unpermitted::Declined(declined) | Unpermitted::NobodyToAsk(declined) => {
+                self.note_denial(subject, Effect::Ask, &declined.message, None);
+                declined
+            }
+        }
+    }
+
+    /// What nobody could be asked about is kept as a draft: the record of that, without which it is not kept.
+    pub(super) fn note_draft(&self, subject: Subject<'_>) -> Result<(), Failure> {
+        let reason = "a person must approve it, and there is nobody to ask: it is kept as a draft";
+        self.audit.denial(subject, Effect::Ask, reason, None).map_err(|error| {
+            tracing::error!("{error}");
+            failure(FailureCode::Denied, format!("the skill was not kept: {error}"))
+        })
     }
 
     /// While a person was asked or the server was busy, another policy may have come into force, and a link may lead
@@ -167,6 +189,18 @@ impl Gate {
         Err(failure(FailureCode::Denied, reason))
     }
 
+    /// Where a call to that server goes.
+    pub(super) fn destination(
+        &self,
+        from: &Requester,
+        server: &ServerName,
+    ) -> Result<Destination<'_>, Failure> {
+        if is_skills(server) {
+            return self.skills().map(Destination::Skills);
+        }
+        self.connection(from, server).map(Destination::Upstream)
+    }
+
     /// To a server that the execution may know of, or of which it is told that it was left out.
     pub(super) fn connection(&self, from: &Requester, server: &ServerName) -> Result<&Connection, Failure> {
         let in_scope = from.scope.servers().contains(server);
@@ -181,6 +215,17 @@ impl Gate {
             failure(FailureCode::UnknownTool, format!("there is no server {server}; {told}"))
         })
     }
+}
+
+/// Why a call is not permitted.
+#[derive(Debug)]
+pub(super) enum Unpermitted {
+    /// By the policy, and that is in the log.
+    Denied(Failure),
+    /// A person was asked, or could not be asked again.
+    Declined(Failure),
+    /// It is a person's to decide, and there is none.
+    NobodyToAsk(Failure),
 }
 
 /// A permitted call, and by what it became one.

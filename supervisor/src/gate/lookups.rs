@@ -1,21 +1,16 @@
 //! What may be known of servers and tools: only what the policy permits, but for people at the command line.
 
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use lockhouse_policies::{Call, ClientName, Decision, Effect, Item, Place, Policy};
-use lockhouse_protocol::{CallId, Detail, Failure, FailureCode, Reply, ServerName, ToolName};
+use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, ServerName, ToolName};
 use serde_json::{Value, json};
 
 use super::decision::{denied, withholds};
 use super::{Asked, Briefs, Gate, Requester, Scope, about, arguments, cut, failure};
-use crate::catalog::{self, Catalogue, Tool};
+use crate::catalog::{Catalogue, Told, Tool};
 use crate::upstream::{Connection, State};
 
-/// How long a search waits for servers that are starting.
-const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
-/// Tools that one search gives at most.
-const FOUND_MAX: usize = 50;
 /// Answers to `ListTools` that are kept.
 const BRIEFS_MAX: usize = 256;
 
@@ -40,6 +35,15 @@ impl Gate {
             tools.extend(catalogue.tools.iter().map(row));
         }
         tools
+    }
+
+    /// The tools that may be called of a server, each with whether a person is asked, if any are known. For people, never
+    /// for code.
+    pub(crate) fn permitted_tools(&self, server: &ServerName) -> Option<Vec<(Tool, bool)>> {
+        let catalogue = self.upstreams.get(server)?.known()?;
+        let (policy, scope) = (self.policy.now(), Scope::all(self.servers()));
+        let row = |tool: &Tool| (tool.clone(), policy.asks(server, &tool.name, None));
+        Some(self.permitted(server, &catalogue, None, &scope).map(row).collect())
     }
 
     /// Servers that cannot be used now, each with its reason.
@@ -100,7 +104,10 @@ impl Gate {
         if let Some(briefs) = known.get(&of).filter(same).filter(|_| of_all) {
             return Ok(briefs.json.to_vec());
         }
-        let brief = |tool: &Tool| tool.brief(policy.asks(server, &tool.name, from.client()));
+        let brief = |tool: &Tool| {
+            let asks = policy.asks(server, &tool.name, from.client());
+            tool.brief(&Told { asks, observed: connection.shapes.observed(tool) })
+        };
         let permitted = self.permitted(server, &catalogue, from.client(), &from.scope);
         let json: Arc<[u8]> = permitted.map(brief).collect::<Value>().to_string().into_bytes().into();
         if !of_all {
@@ -114,6 +121,21 @@ impl Gate {
         Ok(json.to_vec())
     }
 
+    /// The permitted tool that another form of its name stands for, if its server's tools are known.
+    pub(super) fn tool_meant(
+        &self,
+        from: &Requester,
+        server: &ServerName,
+        tool: &ToolName,
+    ) -> Option<ToolName> {
+        let catalogue = self.upstreams.get(server)?.known()?;
+        let meant = catalogue.meant(tool.as_str()).filter(|meant| meant.name != *tool)?;
+        let is_permitted = |one: &Tool| one.name == meant.name;
+        self.permitted(server, &catalogue, from.client(), &from.scope)
+            .any(is_permitted)
+            .then(|| meant.name.clone())
+    }
+
     pub(super) async fn describe(
         &self,
         from: &Requester,
@@ -121,6 +143,8 @@ impl Gate {
         server: &ServerName,
         tool: &ToolName,
     ) -> Reply {
+        let meant = self.tool_meant(from, server, tool);
+        let tool = meant.as_ref().unwrap_or(tool);
         let item = Item::from(tool);
         let named = |failure| about(failure, server, &item);
         let connection = self.connection(from, server).map_err(named)?;
@@ -134,7 +158,7 @@ impl Gate {
         if !policy.permits(server, tool, from.client())
             && let Decision::Deny(denial) = policy.decide(asked)
         {
-            if let Some(slip) = self.misnamed(from, server, tool, connection) {
+            if let Some(slip) = self.misnamed(from, server, tool, connection.known()) {
                 return Err(named(slip));
             }
             self.note_look(from, call, (server, tool), (&denial.to_string(), denial.place.as_ref()));
@@ -144,7 +168,8 @@ impl Gate {
         let definition =
             catalogue.tool(tool).ok_or_else(|| named(self.unknown_tool(from, server, tool, &catalogue)))?;
         let asks = policy.asks(server, tool, from.client());
-        Ok(definition.full(server.as_str(), asks).to_string().into_bytes())
+        let told = Told { asks, observed: connection.shapes.observed(definition) };
+        Ok(definition.described(server.as_str(), &told).to_string().into_bytes())
     }
 
     /// A look at a denied tool is a denial too: who wants to know what is tried sees it. Once for each tool and execution.
@@ -161,40 +186,6 @@ impl Gate {
         }
     }
 
-    /// Permitted tools that match, best first, of servers that are connected or become so in time.
-    pub(crate) async fn search(
-        &self,
-        scope: &Scope,
-        client: Option<&ClientName>,
-        query: &str,
-        limit: usize,
-        detail: Detail,
-    ) -> Vec<Value> {
-        let connections = scope.servers().iter().filter_map(|name| Some((name, self.upstreams.get(name)?)));
-        let catalogues = futures_util::future::join_all(connections.map(async |(name, connection)| {
-            let catalogue = tokio::time::timeout(SEARCH_PATIENCE, connection.catalogue());
-            Some((name, catalogue.await.ok()?.ok()?))
-        }));
-        let catalogues: Vec<_> = catalogues.await.into_iter().flatten().collect();
-        let tools: Vec<(&ServerName, &Tool)> = catalogues
-            .iter()
-            .flat_map(|(name, catalogue)| {
-                self.permitted(name, catalogue, client, scope).map(move |tool| (*name, tool))
-            })
-            .collect();
-        let named: Vec<(&str, &Tool)> = tools.iter().map(|(name, tool)| (name.as_str(), *tool)).collect();
-        let ranked = catalog::rank(query, &named).await.into_iter().take(limit.clamp(1, FOUND_MAX));
-        let policy = self.policy.now();
-        let show = |(server, tool): (&ServerName, &Tool)| {
-            let asks = policy.asks(server, &tool.name, client);
-            match detail {
-                Detail::Full => tool.full(server.as_str(), asks),
-                Detail::Names | Detail::Signatures => tool.found(server.as_str(), asks),
-            }
-        };
-        ranked.map(|index| show(tools[index])).collect()
-    }
-
     fn permitted<'a>(
         &'a self,
         server: &'a ServerName,
@@ -202,13 +193,22 @@ impl Gate {
         client: Option<&'a ClientName>,
         scope: &'a Scope,
     ) -> impl Iterator<Item = &'a Tool> {
+        catalogue.tools.iter().filter(self.usable(server, client, scope))
+    }
+
+    /// Whether a tool of the server may be known of.
+    pub(super) fn usable<'a>(
+        &'a self,
+        server: &'a ServerName,
+        client: Option<&'a ClientName>,
+        scope: &'a Scope,
+    ) -> impl Fn(&&Tool) -> bool + 'a {
         let policy = self.policy.now();
-        let usable = move |tool: &&Tool| {
+        move |tool| {
             scope.has(server, &Item::from(&tool.name))
                 && policy.permits(server, &tool.name, client)
                 && !withholds(&policy, server, tool, client)
-        };
-        catalogue.tools.iter().filter(usable)
+        }
     }
 
     pub(super) fn unknown_tool(
@@ -235,9 +235,9 @@ impl Gate {
         from: &Requester,
         server: &ServerName,
         tool: &ToolName,
-        connection: &Connection,
+        known: Option<Arc<Catalogue>>,
     ) -> Option<Failure> {
-        let catalogue = connection.known()?;
+        let catalogue = known?;
         catalogue.tool(tool).is_none().then(|| self.unknown_tool(from, server, tool, &catalogue))
     }
 }

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use lockhouse_policies::{Item, Pattern, Subject};
+use lockhouse_policies::{Item, Pattern, SKILLS, Subject};
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 
+use super::destination::is_skills;
 use super::failure;
 
 /// Names that an execution can be started with.
@@ -14,12 +15,14 @@ const NAMES_MAX: usize = 1_000;
 const NAMED_MAX: usize = 50;
 const NAME_CHARS_MAX: usize = 80;
 
-/// Servers, some of them with only some of their tools.
+/// Servers, some of them with only some of their tools, and whether skills may be saved, for which the name `skills` stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     servers: Vec<ServerName>,
     /// Of a server that is here, these tools alone.
     tools: BTreeMap<ServerName, Vec<Pattern>>,
+    /// Whether skills may be saved.
+    skills: bool,
     /// As it was asked for, when it was.
     written: Option<String>,
 }
@@ -27,7 +30,7 @@ pub(crate) struct Scope {
 impl Scope {
     /// All of these.
     pub(crate) fn all(servers: Vec<ServerName>) -> Self {
-        Self { servers, tools: BTreeMap::new(), written: None }
+        Self { servers, tools: BTreeMap::new(), skills: true, written: None }
     }
 
     /// Of these the ones that are named: a server as `NAME`, and of one some tools as `NAME.TOOL` or `NAME.BEGINNING*`.
@@ -39,7 +42,12 @@ impl Scope {
             return Err(format!("servers has {} names, and may have {NAMES_MAX}", names.len()));
         }
         let (mut whole, mut tools) = (Vec::new(), BTreeMap::<ServerName, Vec<Pattern>>::new());
+        let mut skills = false;
         for name in names {
+            if name == SKILLS {
+                skills = true;
+                continue;
+            }
             let (server, tool) = match name.split_once('.') {
                 Some((server, tool)) => (server, Some(tool)),
                 None => (name.as_str(), None),
@@ -66,7 +74,7 @@ impl Scope {
             written.push("…".to_owned());
         }
         let written = Some(format!("[{}]", written.join(", ")));
-        Ok(Self { servers: servers.cloned().collect(), tools, written })
+        Ok(Self { servers: servers.cloned().collect(), tools, skills, written })
     }
 
     /// As far as it is configured now.
@@ -88,6 +96,9 @@ impl Scope {
         let has_part = |patterns: &Vec<Pattern>| {
             matches!(item, Item::Tool(_)) && patterns.iter().any(|pattern| pattern.permits(item))
         };
+        if is_skills(server) {
+            return self.skills;
+        }
         self.servers.contains(server) && self.tools.get(server).is_none_or(has_part)
     }
 

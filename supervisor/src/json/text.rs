@@ -141,7 +141,7 @@ fn after_space(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Behind the string that begins here; the end of the text if it does not end.
-fn end_of_string(bytes: &[u8], start: usize) -> usize {
+pub(super) fn end_of_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(&byte) = bytes.get(at) {
         match byte {
@@ -171,7 +171,7 @@ fn end_of_container(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-fn end_of_scalar(bytes: &[u8], start: usize) -> usize {
+pub(super) fn end_of_scalar(bytes: &[u8], start: usize) -> usize {
     let ends = |byte: &u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\n' | b'\r' | b'\t');
     let rest = bytes.get(start..).unwrap_or_default();
     rest.iter().position(ends).map_or(bytes.len(), |length| start + length)

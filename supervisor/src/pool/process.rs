@@ -34,7 +34,7 @@ impl WorkerProcess {
     }
 
     /// Whether the process has not ended. What was read of its number before this says true was about it.
-    pub(super) fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         let mut ended = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
         poll(&mut ended, PollTimeout::ZERO) == Ok(0)
     }

@@ -1,6 +1,6 @@
 //! One worker, from its birth in the zygote to the state in which code may be sent to it.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::cgroup::WorkerGroup;
 use super::process::WorkerProcess;
-use super::zygote::ZygoteCommand;
+use super::zygote::{Purpose, ZygoteCommand};
 use super::{PoolError, bounded, seal};
 
 const SEAL_TIMEOUT: Duration = Duration::from_secs(20);
@@ -29,6 +29,7 @@ pub(super) struct Newborn {
     pub(super) process: WorkerProcess,
     pub(super) socket: OwnedFd,
     pub(super) exit: oneshot::Receiver<Death>,
+    pub(super) purpose: Purpose,
 }
 
 /// A worker whose seal the kernel has confirmed. Only [`Worker::admit`] makes one.
@@ -60,13 +61,19 @@ impl Worker {
         Ok(worker)
     }
 
+    /// The descriptor of its channel.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        let Stream::UdSocket(stream) = &self.stream;
+        stream.as_fd().as_raw_fd()
+    }
+
     /// Whether the kernel ended it at its control group's bound.
     pub(crate) fn was_out_of_memory(&self) -> bool {
         self.group.as_ref().is_some_and(WorkerGroup::was_out_of_memory)
     }
 
     async fn sealed(newborn: Newborn, limits: ConversationLimits) -> Result<Self, PoolError> {
-        let Newborn { process, socket, exit } = newborn;
+        let Newborn { process, socket, exit, purpose: _ } = newborn;
         let channel = |error: std::io::Error| PoolError::Worker(format!("its channel: {error}"));
         let socket = std::os::unix::net::UnixStream::from(socket);
         socket.set_nonblocking(true).map_err(channel)?;

@@ -1,6 +1,6 @@
 //! One zygote: start it, pass on what it says, and keep it until its last worker has ended.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -75,23 +75,32 @@ pub(crate) struct Prepared {
 pub(super) enum Told {
     Born(Newborn),
     /// A fork was refused.
-    NotBorn(String),
+    NotBorn(String, Purpose),
     /// A worker ended as one does that was attacked from within.
     Crashed,
     /// The zygote has ended, and with it every request and every worker.
     Gone(PoolError),
 }
 
+/// What a worker is forked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// One execution.
+    Execution,
+    /// All runs of one session.
+    Session,
+}
+
 /// Asks for forks. The zygote retires when this is dropped.
 #[derive(Debug)]
 pub(super) struct ZygoteHandle {
-    forks: mpsc::UnboundedSender<bool>,
+    forks: mpsc::UnboundedSender<(bool, Purpose)>,
 }
 
 impl ZygoteHandle {
-    pub(super) fn fork(&self, warm: bool) {
+    pub(super) fn fork(&self, warm: bool, purpose: Purpose) {
         // A zygote that is gone says so through its events.
-        let _ = self.forks.send(warm);
+        let _ = self.forks.send((warm, purpose));
     }
 }
 
@@ -99,6 +108,8 @@ struct Zygote {
     socket: AsyncFd<OwnedFd>,
     child: Child,
     last_lines: LastLines,
+    /// What the forks are for that it was asked for and has not answered. It answers in their order.
+    asked: VecDeque<Purpose>,
     live: HashMap<i32, oneshot::Sender<Death>>,
 }
 
@@ -143,7 +154,7 @@ fn spawn(command: &ZygoteCommand) -> Result<Zygote, PoolError> {
     if let Some(stderr) = child.stderr.take() {
         last_lines.follow("zygote".into(), stderr);
     }
-    Ok(Zygote { socket: watch(ours)?, child, last_lines, live: HashMap::new() })
+    Ok(Zygote { socket: watch(ours)?, child, last_lines, asked: VecDeque::new(), live: HashMap::new() })
 }
 
 #[allow(unsafe_code)] // tokio wants a promise about the descriptor.
@@ -182,12 +193,16 @@ impl Zygote {
         PoolError::zygote(format!("{program} ended before it was ready ({status}){told}"))
     }
 
-    async fn keep(mut self, mut wanted: mpsc::UnboundedReceiver<bool>, told: impl Fn(Told)) {
+    async fn keep(mut self, mut wanted: mpsc::UnboundedReceiver<(bool, Purpose)>, told: impl Fn(Told)) {
         let mut in_use = true;
         while in_use || !self.live.is_empty() {
             let result = tokio::select! {
                 fork = wanted.recv(), if in_use => match fork {
-                    Some(warm) => self.send(&ToZygote::Fork { warm }).await.map_err(PoolError::system),
+                    Some((warm, purpose)) => {
+                        self.asked.push_back(purpose);
+                        let session = purpose == Purpose::Session;
+                        self.send(&ToZygote::Fork { warm, session }).await.map_err(PoolError::system)
+                    }
                     None => { in_use = false; Ok(()) }
                 },
                 message = self.receive() => message.and_then(|message| self.hear(message, &told)),
@@ -224,18 +239,22 @@ impl Zygote {
     ) -> Result<(), PoolError> {
         match message {
             Some((FromZygote::Forked { pid }, descriptors)) => {
+                let purpose = self.answered()?;
                 // Where this process may open no more, the kernel leaves them out. The worker ends as its channel closes.
                 let Ok([socket, pidfd]) = <[OwnedFd; 2]>::try_from(descriptors) else {
-                    told(Told::NotBorn("this process has no descriptor left for it (RLIMIT_NOFILE)".into()));
+                    let reason = "this process has no descriptor left for it (RLIMIT_NOFILE)".into();
+                    told(Told::NotBorn(reason, purpose));
                     return Ok(());
                 };
                 let (exited, exit) = oneshot::channel();
                 self.live.insert(pid, exited);
-                told(Told::Born(Newborn { process: WorkerProcess::new(pid, pidfd), socket, exit }));
+                let process = WorkerProcess::new(pid, pidfd);
+                told(Told::Born(Newborn { process, socket, exit, purpose }));
                 Ok(())
             }
             Some((FromZygote::ForkFailed { reason }, _)) => {
-                told(Told::NotBorn(format!("the kernel refused a fork: {}", bounded(&reason))));
+                let reason = format!("the kernel refused a fork: {}", bounded(&reason));
+                told(Told::NotBorn(reason, self.answered()?));
                 Ok(())
             }
             Some((FromZygote::Exited { pid, exit, cpu_us, peak_memory_bytes }, _)) => {
@@ -252,6 +271,11 @@ impl Zygote {
             Some(_) => Err(PoolError::zygote("it broke the protocol")),
             None => Err(PoolError::zygote("it ended")),
         }
+    }
+
+    /// What the fork was for that it tells of.
+    fn answered(&mut self) -> Result<Purpose, PoolError> {
+        self.asked.pop_front().ok_or_else(|| PoolError::zygote("it forked unasked"))
     }
 
     async fn send(&self, message: &ToZygote) -> nix::Result<()> {

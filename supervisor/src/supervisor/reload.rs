@@ -82,6 +82,7 @@ impl Supervisor {
 
     /// Ends every upstream server. Workers end with the process.
     pub(crate) async fn close(&self) {
+        self.sessions.close();
         let retired = std::mem::take(&mut *self.retired());
         let in_force = self.gate();
         futures_util::future::join_all(retired.iter().chain([in_force.upstreams()]).map(Upstreams::close))

@@ -15,10 +15,11 @@ use super::callers::Caller;
 use super::connection::{Connection, Offer};
 use super::http::HttpFault;
 use super::input::{self, Given};
+use super::lists;
 use super::request::{Patience, Unanswered, send_for};
+use super::result::{self, Reading};
 use super::slots::Slot;
 use super::transport::{CUT_OFF, TOO_LARGE};
-use super::{lists, result};
 
 /// Characters of a server's error text that are passed on.
 const ERROR_CHARS_MAX: usize = 4_000;
@@ -112,7 +113,7 @@ impl Connection {
             drop(in_turn);
             given = match input::required(&raw)? {
                 Some(required) => required.given(&self.name, item, caller).await?,
-                None => return result::envelope(item, &raw),
+                None => return result::envelope(item, &raw, self.reading(offer, item)),
             };
             if given.responses.is_none() {
                 // It asks for nothing but to be called again: not at once.
@@ -121,6 +122,15 @@ impl Connection {
         }
         let rounds = input::ROUNDS_MAX;
         Err((FailureCode::ToolFailed, format!("it asked for input {rounds} times, and is not asked again")))
+    }
+
+    /// How this server's results are read.
+    fn reading(&self, offer: &Offer, item: &Item) -> Reading {
+        let tool = match item {
+            Item::Tool(name) => offer.catalogue.tool(name),
+            Item::Resource(_) | Item::Prompt(_) | Item::List(_) => None,
+        };
+        Reading { wrapped: tool.is_some_and(|tool| tool.wraps), decode: self.decode }
     }
 
     /// Health is known by real traffic.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
 use super::callers::Callers;
-use super::definition::{ServerDefinition, ServerLimits};
+use super::definition::{Decode, ServerDefinition, ServerLimits};
 use super::hold::{Holder, Signals};
 use super::link::Link;
 use super::pins::Pins;
@@ -20,7 +20,7 @@ use super::secrets::Secrets;
 use super::slots::{Busy, Slot};
 use super::start::Starter;
 use super::status::Status;
-use crate::catalog::Catalogue;
+use crate::catalog::{Catalogue, Shapes};
 
 /// What a start that takes too long gets besides its limit to be ended and told.
 const START_MARGIN: Duration = Duration::from_secs(1);
@@ -51,11 +51,14 @@ pub(crate) struct Offer {
 pub(crate) struct Connection {
     pub(super) name: ServerName,
     pub(super) limits: ServerLimits,
+    pub(super) decode: Decode,
     pub(super) secrets: Secrets,
     state: watch::Receiver<State>,
     known: watch::Receiver<Option<Arc<Catalogue>>>,
     pub(super) signals: Arc<Signals>,
     closing: CancellationToken,
+    /// What results of the server look like.
+    pub(crate) shapes: Arc<Shapes>,
 }
 
 impl Connection {
@@ -71,7 +74,8 @@ impl Connection {
         let (known_sender, known) = watch::channel(None);
         let signals = Arc::new(Signals::new(definition.limits));
         let (secrets, closing) = (Secrets::of(&definition.secrets()), CancellationToken::new());
-        let limits = definition.limits;
+        let (limits, decode) = (definition.limits, definition.decode);
+        let shapes = Arc::new(Shapes::at(places.shapes(&name, &definition), places.learns_shapes));
         let holder = Holder {
             name: name.clone(),
             starter: Starter {
@@ -94,7 +98,7 @@ impl Connection {
             closing: closing.clone(),
         };
         tokio::spawn(holder.hold());
-        Self { name, limits, secrets, state, known, signals, closing }
+        Self { name, limits, decode, secrets, state, known, signals, closing, shapes }
     }
 
     pub(crate) fn state(&self) -> State {

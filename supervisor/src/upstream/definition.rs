@@ -12,6 +12,7 @@ pub(crate) struct ServerDefinition {
     pub(crate) start: Start,
     /// Tools of the server that Lockhouse may know of; the policy decides about those that are left.
     pub(crate) tools: ToolSelection,
+    pub(crate) decode: Decode,
     /// Values that references put where they can be seen, in arguments or the URL: they may be secrets.
     pub(crate) referenced: Referenced,
     /// `FILE` or `FILE:LINE`, for people.
@@ -132,6 +133,16 @@ pub(crate) struct Start {
     pub(crate) idle_stop: Option<Duration>,
 }
 
+/// What a text is that a server answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Decode {
+    /// Text, whatever it looks like: a JSON file that is read stays what it is.
+    #[default]
+    Text,
+    /// The object or array that it is the JSON of, if it is that.
+    Json,
+}
+
 /// By exact name. An AI client's own file may narrow a server's tools this way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ToolSelection {
@@ -155,6 +166,7 @@ impl ServerDefinition {
             limits,
             start: Start::default(),
             tools: ToolSelection::default(),
+            decode: Decode::default(),
             referenced: Referenced::default(),
             origin,
         }
@@ -162,9 +174,9 @@ impl ServerDefinition {
 
     /// Whether both are the same server, wherever they are written down.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let Self { reach, limits, start, tools, referenced, origin: _ } = self;
+        let Self { reach, limits, start, tools, decode, referenced, origin: _ } = self;
         (reach, limits, start, tools) == (&other.reach, &other.limits, &other.start, &other.tools)
-            && *referenced == other.referenced
+            && (decode, referenced) == (&other.decode, &other.referenced)
     }
 
     /// The values that must not be seen in what the server says, each with the name under which it was configured.

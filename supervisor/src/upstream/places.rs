@@ -21,12 +21,19 @@ pub(crate) struct Places {
     pub(crate) state: Option<PathBuf>,
     /// How long the tools that were last seen stand for a server that is not connected.
     pub(crate) tools_lifetime: Duration,
+    /// Whether it is kept what results look like.
+    pub(crate) learns_shapes: bool,
 }
 
 impl Places {
     /// The tools of a server as they were last seen.
     pub(super) fn tools(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
         Some(self.cache.as_ref()?.join("tools").join(file(name, definition)))
+    }
+
+    /// What results of the server's tools look like.
+    pub(super) fn shapes(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
+        Some(self.cache.as_ref()?.join("shapes").join(file(name, definition)))
     }
 
     /// The tools of a server as a person knows them.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::calls::Unsuccessful;
+use super::definition::Decode;
 
 /// Characters of a tool's own error text that are passed on.
 const ERROR_CHARS_MAX: usize = 4_000;
@@ -39,9 +40,24 @@ struct Block<'a> {
     text: Option<&'a RawValue>,
 }
 
+/// How the results of a tool are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reading {
+    /// Whether its server's library wraps them: the value inside counts.
+    pub(super) wrapped: bool,
+    pub(super) decode: Decode,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wrapped<'a> {
+    #[serde(borrow)]
+    result: &'a RawValue,
+}
+
 /// The envelope for the engine, as JSON. Of a tool: `{"structured"}` when there is any, else `{"text"}` for one text block,
-/// else `{"content"}`. A text is never guessed to be JSON. Of a resource: `{"contents"}`; of a prompt: `{"messages"}`.
-pub(super) fn envelope(item: &Item, result: &str) -> Result<Vec<u8>, Unsuccessful> {
+/// else `{"content"}`. A text is never guessed to be JSON: where it is, the configuration says so. Of a resource: `{"contents"}`; of a prompt: `{"messages"}`.
+pub(super) fn envelope(item: &Item, result: &str, reading: Reading) -> Result<Vec<u8>, Unsuccessful> {
     let failed = |message: &str| (FailureCode::ToolFailed, message.to_owned());
     let outline: Outline<'_> =
         serde_json::from_str(result).map_err(|_| failed("the server's result is not one that MCP knows"))?;
@@ -58,16 +74,42 @@ pub(super) fn envelope(item: &Item, result: &str) -> Result<Vec<u8>, Unsuccessfu
         Item::Tool(_) | Item::List(_) => {}
     }
     if let Some(structured) = outline.structured_content.filter(|value| value.get() != "null") {
-        return Ok(wrapped("structured", structured.get()));
+        let value = match serde_json::from_str::<Wrapped<'_>>(structured.get()) {
+            Ok(inner) if reading.wrapped => inner.result,
+            _ => structured,
+        };
+        let decoded = reading.decoded(value);
+        return Ok(wrapped("structured", decoded.as_deref().unwrap_or(value).get()));
     }
     let content = outline.content.map_or("[]", RawValue::get);
     let blocks = blocks(content);
-    if let [block] = blocks.as_slice()
-        && let Some(text) = text_of(block)
-    {
-        return Ok(wrapped("text", text.get()));
+    let texts: Option<Vec<&RawValue>> = blocks.iter().map(|block| text_of(block)).collect();
+    match texts.as_deref() {
+        Some([text]) => Ok(match reading.decoded(text) {
+            Some(value) => wrapped("structured", value.get()),
+            None => wrapped("text", text.get()),
+        }),
+        // Older libraries make a text of each value of a list.
+        Some(texts @ [_, ..]) => {
+            let values: Option<Vec<Box<RawValue>>> = texts.iter().map(|text| reading.decoded(text)).collect();
+            let list = values.and_then(|values| serde_json::to_string(&values).ok());
+            Ok(list.map_or_else(|| wrapped("content", content), |list| wrapped("structured", &list)))
+        }
+        _ => Ok(wrapped("content", content)),
     }
-    Ok(wrapped("content", content))
+}
+
+impl Reading {
+    /// The object or array that a JSON string is the JSON of, where that is to be looked for.
+    fn decoded(self, string: &RawValue) -> Option<Box<RawValue>> {
+        if self.decode != Decode::Json || !string.get().starts_with('"') {
+            return None;
+        }
+        let text: String = serde_json::from_str(string.get()).ok()?;
+        let text = text.trim();
+        let may_be = text.starts_with(['{', '[']);
+        may_be.then(|| RawValue::from_string(text.to_owned()).ok()).flatten()
+    }
 }
 
 /// The TypeScript SDK reports arguments that do not fit its schema as a failed tool, with the code in the text.
@@ -114,7 +156,9 @@ mod tests {
     #[test]
     fn structured_content_wins_and_text_stays_text() {
         let tool = Item::Tool(ToolName::new("t").expect("a name"));
-        let told = |result: &str| envelope(&tool, result).map(|json| String::from_utf8(json).expect("UTF-8"));
+        let told = |result: &str| {
+            envelope(&tool, result, Reading::default()).map(|json| String::from_utf8(json).expect("UTF-8"))
+        };
         let text = r#"{"type": "text", "text": "{\"a\": 1}"}"#;
         assert_eq!(told(&format!(r#"{{"content": [{text}]}}"#)), Ok(r#"{"text":"{\"a\": 1}"}"#.into()));
         let both = format!(r#"{{"content": [{text}], "structuredContent": {{"a": 1}}}}"#);
@@ -126,9 +170,45 @@ mod tests {
     }
 
     #[test]
+    fn what_a_library_wrapped_is_unwrapped_and_json_is_decoded_where_that_is_configured() {
+        let tool = Item::Tool(ToolName::new("t").expect("a name"));
+        let told = |reading: Reading, result: &str| {
+            envelope(&tool, result, reading)
+                .map(|json| String::from_utf8(json).expect("UTF-8"))
+                .expect("no failure")
+        };
+        let json = Reading { wrapped: true, decode: Decode::Json };
+        let text = Reading { wrapped: true, decode: Decode::Text };
+        let own = Reading { wrapped: false, decode: Decode::Json };
+        let block = |text: &str| format!(r#"{{"type": "text", "text": {}}}"#, serde_json::json!(text));
+        let one = |text: &str| format!(r#"{{"content": [{}]}}"#, block(text));
+        let two = format!(r#"{{"content":[{},{}]}}"#, block(r#"{"a":1}"#), block("[2]"));
+        let mixed = format!(r#"{{"content":[{},{}]}}"#, block(r#"{"a":1}"#), block("two"));
+        for (reading, result, expected) in [
+            (text, r#"{"structuredContent": {"result": [1]}}"#, r#"{"structured":[1]}"#),
+            (text, r#"{"structuredContent": {"result": "[1]"}}"#, r#"{"structured":"[1]"}"#),
+            (json, r#"{"structuredContent": {"result": "[1]"}}"#, r#"{"structured":[1]}"#),
+            (
+                text,
+                r#"{"structuredContent": {"result": 1, "more": 2}}"#,
+                r#"{"structured":{"result": 1, "more": 2}}"#,
+            ),
+            (own, r#"{"structuredContent": {"result": [1]}}"#, r#"{"structured":{"result": [1]}}"#),
+            (own, &one(r#" {"a": [1]} "#), r#"{"structured":{"a": [1]}}"#),
+            (own, &one(r#"{"a": [1]"#), r#"{"text":"{\"a\": [1]"}"#),
+            (own, &one("2024"), r#"{"text":"2024"}"#),
+            (own, &two, r#"{"structured":[{"a":1},[2]]}"#),
+            (own, &mixed, &mixed),
+            (text, &two, &two),
+        ] {
+            assert_eq!(told(reading, result), expected, "{reading:?} {result}");
+        }
+    }
+
+    #[test]
     fn a_result_of_any_depth_costs_no_stack() {
         let deep = format!(r#"{{"structuredContent": {}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
         let tool = Item::Tool(ToolName::new("t").expect("a name"));
-        assert!(envelope(&tool, &deep).is_ok());
+        assert!(envelope(&tool, &deep, Reading { wrapped: true, decode: Decode::Json }).is_ok());
     }
 }

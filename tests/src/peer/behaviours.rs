@@ -92,6 +92,16 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
     ("done twice", |wire| say_and_wait(wire, &[done("1"), done("2")])),
     ("a request after the end", |wire| say_and_wait(wire, &[done("1"), request(1, call("count", "{}"))])),
     ("output after the end", |wire| say_and_wait(wire, &[done("1"), printed("late")])),
+    ("ready after the end", |wire| say_and_wait(wire, &[done("1"), FromWorker::Ready])),
+    ("a request twice after the end", |wire| say_and_wait(wire, &[done("1"), lookup(1), lookup(1)])),
+    ("a flood after the end", |wire| {
+        wire.say(&done("1"));
+        repeat(wire, &encoded(&printed(&"x".repeat(1000))))
+    }),
+    ("exits after the end", |wire| {
+        wire.say(&done("1"));
+        std::process::exit(0)
+    }),
     ("garbage after the end", |wire| {
         write_and_wait(wire, &[&encoded(&done("1"))[..], &[0xff; 4096]].concat())
     }),

@@ -10,7 +10,6 @@ mod progress;
 mod protocol;
 mod results;
 mod timeouts;
-mod truncation;
 
 use lockhouse_tests::{Lockhouse, Table, equal};
 use serde_json::Value;

@@ -1,12 +1,12 @@
 //! The two tools, the handshakes, and what is wrong about a request.
 
-use lockhouse_tests::{Lockhouse, Session, Table, ensure};
+use lockhouse_tests::{Lockhouse, Session, Table, ensure, tokens};
 use rmcp::model::{ErrorCode, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, ServiceError};
 use serde_json::{Value, json};
 
-/// Bytes of the definitions: about 450 tokens, at four bytes a token.
-const BUDGET_BYTES: usize = 2_200;
+/// Tokens (o200k) of the definitions together, which every AI client pays for.
+const BUDGET_TOKENS: usize = 500;
 
 #[tokio::test]
 async fn there_are_three_tools_whatever_is_configured_and_they_are_small() {
@@ -21,7 +21,8 @@ async fn there_are_three_tools_whatever_is_configured_and_they_are_small() {
         seen[0].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["run_code", "search_tools", "get_result"]);
     assert!(seen.iter().all(|tools| *tools == seen[0]), "{seen:?}");
-    assert!(seen[0].to_string().len() < BUDGET_BYTES, "{} bytes", seen[0].to_string().len());
+    let tokens = tokens(&seen[0].to_string());
+    assert!(tokens <= BUDGET_TOKENS, "{tokens} tokens");
     assert_eq!(seen[0][1]["annotations"]["readOnlyHint"], true, "{}", seen[0][1]);
 }
 
@@ -78,7 +79,7 @@ async fn an_unknown_tool_is_a_protocol_error_that_names_those_there_are() {
 #[tokio::test]
 async fn wrong_arguments_are_an_error_result_in_words() {
     let long = "x".repeat(5_000);
-    let rows: [(&str, &str, Value, &str); 17] = [
+    let rows: [(&str, &str, Value, &str); 18] = [
         ("no arguments", "run_code", json!({}), "language"),
         ("no code", "run_code", json!({"language": "python"}), "code"),
         ("no language", "run_code", json!({"code": "1"}), "python"),
@@ -126,6 +127,7 @@ async fn wrong_arguments_are_an_error_result_in_words() {
         ),
         ("query of another type", "search_tools", json!({"query": 3}), "query"),
         ("detail of another type", "search_tools", json!({"query": "x", "detail": "yes"}), "detail"),
+        ("an unknown language", "search_tools", json!({"query": "x", "language": "cobol"}), "language"),
     ];
     let lockhouse = Lockhouse::new();
     let session = lockhouse.serve().await;
@@ -167,19 +169,24 @@ async fn the_text_of_a_result_is_its_structured_content() {
 }
 
 #[tokio::test]
-async fn a_search_gives_signatures_for_both_languages_and_schemas_on_request() {
+async fn a_search_gives_signatures_in_the_language_asked_for_and_schemas_on_request() {
     let lockhouse = Lockhouse::with_fixture();
     let session = lockhouse.serve().await;
-    let found = session.search_tools("add numbers").await;
-    let first = &found["tools"][0];
-    assert_eq!((&first["server"], &first["tool"]), (&json!("fixture"), &json!("add")), "{found}");
-    for language in ["python", "typescript"] {
-        let signature = first[language].as_str().expect("a signature");
-        assert!(
-            signature.contains("add(") && signature.contains("number") | signature.contains("float"),
-            "{signature}"
-        );
-    }
+    let of = async |arguments| {
+        let found = lockhouse_tests::structured(session.call("search_tools", arguments).await);
+        found["tools"][0].clone()
+    };
+    let first = of(json!({"query": "add numbers"})).await;
+    assert_eq!((&first["server"], &first["tool"]), (&json!("fixture"), &json!("add")), "{first}");
+    let signature = first["python"].as_str().expect("a signature");
+    assert!(signature.starts_with("add(a: float, b: float)"), "{signature}");
+    assert!(first.get("typescript").is_none(), "{first}");
+    let other = of(json!({"query": "add numbers", "language": "typescript"})).await;
+    let signature = other["typescript"].as_str().expect("a signature");
+    assert!(signature.starts_with("add({ a: number, b: number })"), "{signature}");
+    assert!(other.get("python").is_none(), "{other}");
+    let named = of(json!({"query": "add numbers", "detail": "names"})).await;
+    assert_eq!((&named["tool"], named.get("python")), (&json!("add"), None), "{named}");
     assert!(first.get("inputSchema").is_none(), "{first}");
     let full = lockhouse_tests::structured(
         session.call("search_tools", json!({"query": "add", "detail": "full"})).await,

@@ -1,7 +1,6 @@
 """Requests to the supervisor: one question, one answer or a ToolError."""
 
 import keyword
-import re
 import threading
 from sys import _getframe
 
@@ -123,21 +122,40 @@ def tools_of(server):
         return _tools[server]
 
 
+def tool_named(server, name):
+    """The tool that is meant by a name: its identifier or its own name, or another form of one tool's alone."""
+    tools = tools_of(server)
+    return tools.get(name) or _only(row for row in tools.values() if row["name"] == name) or _only(
+        row for row in tools.values() if _folded(row["name"]) == _folded(name))
+
+
 def known_servers():
     """The names of the servers that this execution may know."""
     return list(_servers)
 
 
 def server_named(name):
-    """The server of that name, else the one whose name is written so in Python; None if there is neither."""
+    """The server that is meant by a name: its own, as Python writes it, or another form of one server's alone."""
     if name in _servers:
         return name
-    return next((server for server in _servers if identifier(server) == name), None)
+    return _only(server for server in _servers if identifier(server) == name) or _only(
+        server for server in _servers if _folded(server) == _folded(name))
 
 
-def identifier(name):
-    """A name as Python can write it."""
-    name = re.sub(r"\W", "_", name)
+def _only(found):
+    found = list(found)
+    return found[0] if len(found) == 1 else None
+
+
+def _folded(name):
+    """What the forms of a name have in common: `list-issues`, `list_issues` and `listIssues` are one."""
+    return "".join(filter(str.isalnum, name)).lower()
+
+
+def identifier(server):
+    """A server's name as Python writes it."""
+    name = server.replace("-", "_")
+    name = f"_{name.lstrip('_')}" if name.startswith("__") else name
     return f"_{name}" if name[:1].isdigit() else f"{name}_" if keyword.iskeyword(name) else name
 
 
@@ -145,9 +163,6 @@ def arguments_of(server, tool, parameters, positional, named):
     """JSON of a call's arguments: an object, or an array if the supervisor is to name them."""
     if positional and not named:
         return to_json(positional, strict=True)
-    if named and parameters:
-        written = {identifier(parameter): parameter for parameter in parameters}
-        named = {name if name in parameters else written.get(name, name): value for name, value in named.items()}
     if len(positional) > len(parameters):
         listed = ", ".join(parameters) or "none"
         message = f"{tool} takes {len(parameters)} positional arguments but {len(positional)} were given: {listed}"

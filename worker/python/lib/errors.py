@@ -218,8 +218,10 @@ def _clean(value, limit):
     """str() of anything, bounded, valid UTF-8."""
     try:
         whole = str(value)
-        cut = whole if len(whole) <= limit else f"{whole[:limit]}… ({len(whole)} characters)"
-        return cut.encode("utf-8", "backslashreplace").decode()
+        if len(whole) > limit:
+            head, tail = limit // 3 * 2, limit // 3
+            whole = f"{whole[:head]} … {len(whole) - head - tail:,} more characters … {whole[-tail:]}"
+        return whole.encode("utf-8", "backslashreplace").decode()
     except Exception as error:
         return f"<{type(value).__name__} whose str() raises {type(error).__name__}>"
 
@@ -247,7 +249,8 @@ def hide_own_frames():
 def _without_ours(walk):
     def walk_without_ours(start):
         for item in walk(start):
-            if not str(item[0].f_globals.get("__name__")).startswith(("lockhouse_", "mcp_tools")):
+            name = str(item[0].f_globals.get("__name__"))
+            if not name.startswith(("lockhouse_", "mcp_tools")) and name != "skills":
                 yield item
 
     return walk_without_ours

@@ -10,7 +10,7 @@ from lockhouse_calls import arguments_of as _arguments_of, tools_of as _tools_of
 from lockhouse_resources import get_prompt, list_prompts, list_resources, read_resource
 from lockhouse_servers import server_attribute as _server_attribute
 from lockhouse_streams import flush, require_room
-from lockhouse_values import Blob, Text, kept
+from lockhouse_values import Blob, Server, Text, kept
 
 __path__ = []
 __all__ = [
@@ -24,13 +24,14 @@ def __getattr__(name):
 
 
 def list_servers():
-    """The MCP servers this code may use, with their state and number of tools."""
-    return ask(_lockhouse.list_servers)
+    """The MCP servers this code may use: names, each with its `state` and the number of its `tools`."""
+    return [Server(row) for row in ask(_lockhouse.list_servers)]
 
 
-def search_tools(query, limit=10, detail="signatures"):
-    """Permitted tools that match, best first, each with its signature."""
-    return ask(_lockhouse.search, str(query), min(max(int(limit), 1), 1_000), detail)
+def search_tools(query, limit=10, detail="signatures", server=None):
+    """Permitted tools that match, best first: "names", "signatures" or "full". `server` restricts it to one."""
+    words = str(query) if server is None else f"server:{server_named(str(server)) or server} {query}"
+    return ask(_lockhouse.search, words, min(max(int(limit), 1), 1_000), detail)
 
 
 def describe(server, tool=None):
@@ -103,22 +104,32 @@ def call_mcp_tool(name, arguments=None, /, **named):
 
 
 def discover_mcp_tools(options=None, *, search=None):
-    """Permitted tools that match any of the words: discover_mcp_tools(search=["issues"]). Without words: all."""
+    """Permitted tools that match any of the words, with their schemas: discover_mcp_tools(search=["issues"]). Without words: all."""
     if isinstance(options, dict):
         options = options.get("search")
-    words = search or options or ()
+    words = search or options
     if words:
-        rows = search_tools(words if isinstance(words, str) else " ".join(map(str, words)), 50)
+        found = search_tools(words if isinstance(words, str) else " ".join(map(str, words)), 50, "full")
     else:
-        rows = [{"server": server, "tool": row["name"], **row}
-                for server in known_servers() for row in ask(_lockhouse.list_tools, server)]
-    return [{**row, "name": f"mcp__{row['server']}__{row['tool']}", "description": row.get("summary")} for row in rows]
+        found = [describe(server, row["name"]) for server in known_servers() for row in _listed(server)]
+    return [_with_schema(row) for row in found]
 
 
 def get_tool_schema(name):
     """Name, description and JSON schema of a tool: get_tool_schema("mcp__github__list_issues")."""
-    tool = describe(name)
-    return {**tool, "name": f"mcp__{tool['server']}__{tool['name']}", "parameters": tool.get("inputSchema")}
+    return _with_schema(describe(name))
+
+
+def _listed(server):
+    try:
+        return ask(_lockhouse.list_tools, server)
+    except ToolError:
+        return ()  # A server that is away hides no other.
+
+
+def _with_schema(tool):
+    name = f"mcp__{tool['server']}__{tool.get('tool') or tool['name']}"
+    return {**tool, "name": name, "parameters": tool.get("inputSchema")}
 
 
 callMCPTool, discoverMCPTools, getToolSchema = call_mcp_tool, discover_mcp_tools, get_tool_schema

@@ -24,6 +24,8 @@ utf_8 utf_8_sig utf_16 utf_16_le utf_16_be utf_32 utf_32_le utf_32_be utf_7 asci
 cp1250 cp1251 cp1252 cp437 cp850 mac_roman idna punycode unicode_escape raw_unicode_escape charmap
 base64_codec hex_codec rot_13 quopri_codec zlib_codec bz2_codec
 """
+# Of libraries under packages such as numpy, which else start a thread for each core as they are loaded: a zygote has one.
+_THREADS = "OPENBLAS_NUM_THREADS OMP_NUM_THREADS MKL_NUM_THREADS NUMEXPR_NUM_THREADS"
 # Parts of well-known packages that load at their first use.
 _FIRST_USES = {
     "numpy": "import numpy as n, numpy.random, numpy.linalg, numpy.fft\nstr(n.arange(3.0)); n.linalg.inv(n.eye(2))",
@@ -47,9 +49,13 @@ def preload(extra):
         except ImportError:
             pass
     "x".encode("idna")
+    threads = dict.fromkeys(_THREADS.split(), "1")
+    os.environ.update(threads)
     for name in extra:
         _load_extra(name)
     _use_once()
+    for name in threads:
+        del os.environ[name]
     _keep_zones()
 
 

@@ -18,6 +18,7 @@ from importlib.machinery import BuiltinImporter, FrozenImporter
 from lockhouse_calls import identifier, server_named
 from lockhouse_servers import ServerFinder
 from lockhouse_sources import is_code
+from skills import SkillFinder
 from lockhouse_streams import INPUT, PREFIX, tell
 
 TOOL = "use a tool of an MCP server instead"
@@ -102,7 +103,7 @@ def seal():
     os.getcwd = lambda: "/"
     if "ctypes" in sys.modules:
         _refuse_callbacks(sys.modules["ctypes"])
-    sys.meta_path[:] = [BuiltinImporter, FrozenImporter, ServerFinder, Sealed]
+    sys.meta_path[:] = [BuiltinImporter, FrozenImporter, ServerFinder, SkillFinder, Sealed]
 
 
 def _named(owner):

@@ -7,8 +7,10 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 import _lockhouse
+import lockhouse_signatures
 from lockhouse_calls import (
-    ToolError, arguments_of, ask, begin as _begin, call, identifier, known_servers, line_here, server_named, tools_of,
+    ToolError, arguments_of, ask, begin as _begin, call, identifier, known_servers, line_here, server_named, tool_named,
+    tools_of,
 )
 from lockhouse_resources import FUNCTIONS, bound
 
@@ -40,14 +42,16 @@ class ServerModule(ModuleType):
             return list(tools_of(server))
         if name.startswith("__"):
             raise AttributeError(name)
-        row = tools_of(server).get(name)
+        row = tool_named(server, name)
         if row is None and name == "list_tools":
             function = _lister(self.__name__, server)
         elif row is None and name in FUNCTIONS:
             function = bound(FUNCTIONS[name], self.__name__, server)
         else:
-            function = _function(self.__name__, server, row or _unlisted(server, name, self.__name__))
-        return self.__dict__.setdefault(name, function)
+            row = row or _unlisted(server, name, self.__name__)
+            function = vars(self).get(row["identifier"]) or _function(self.__name__, server, row)
+            vars(self).setdefault(row["identifier"], function)
+        return vars(self).setdefault(name, function)
 
     def __dir__(self):
         return sorted({*tools_of(self.__server__), "list_tools"})
@@ -56,7 +60,8 @@ class ServerModule(ModuleType):
 def _unlisted(server, name, module):
     """What the supervisor knows of a name that is not listed. If nothing: an error that says what is near."""
     try:
-        return ask(_lockhouse.describe, server, name)
+        described = ask(_lockhouse.describe, server, name)
+        return {**described, "parameters": [one["name"] for one in described["parameters"]], "described": described}
     except ToolError as error:
         if error.code != "unknown_tool":
             raise
@@ -74,31 +79,69 @@ def missing(message, name, module, depth):
     return AttributeError(message)
 
 
-def _function(module, server, row):
-    tool = row["name"]
-    name = row.get("identifier") or identifier(tool)
-    parameters = row.get("parameters", ())
-    if module.startswith(_ASYNC):
-        from mcp_tools.aio import _as_coroutine_function, call as call_async
+class ToolFunction:
+    """A tool of a server, as a function. What its definition says is asked for when somebody wants to know."""
 
-        async def later(line, args, kwargs):
-            return await call_async(server, tool, arguments_of(server, tool, parameters, args, kwargs), line=line)
+    def __init__(self, module, server, row):
+        self.tool = (server, row["name"])
+        self.__name__ = self.__qualname__ = row["identifier"]
+        self.__module__ = module
+        self._row = row
 
+    def __call__(self, *args, **kwargs):
+        server, tool = self.tool
+        return call(server, tool, arguments_of(server, tool, self._row["parameters"], args, kwargs))
+
+    def __repr__(self):
+        return f"<function {self.__module__}.{self.__name__}>"
+
+    def __get__(self, instance, owner=None):
+        """Itself: a tool does not become a method of whatever holds it."""
+        return self
+
+    @property
+    def __doc__(self):
+        return lockhouse_signatures.doc(self._described())
+
+    @property
+    def __signature__(self):
+        return lockhouse_signatures.signature(self._described())
+
+    @property
+    def __annotations__(self):
+        return lockhouse_signatures.annotations(self._described())
+
+    def _described(self):
+        """Everything that is known of the tool; what the list says, where it cannot be asked for."""
+        if "described" not in self._row:
+            try:
+                self._row["described"] = ask(_lockhouse.describe, *self.tool)
+            except ToolError:
+                self._row["described"] = {**self._row, "parameters": []}
+        return self._row["described"]
+
+
+class AsyncToolFunction(ToolFunction):
+    """The same for the event loop."""
+
+    def __call__(self, *args, **kwargs):
         # The line is that of the call: a task that is made of it runs from the event loop.
-        @_as_coroutine_function
-        def function(*args, **kwargs):
-            return later(line_here(), args, kwargs)
+        return self._later(line_here(), args, kwargs)
 
-        later.__name__ = later.__qualname__ = name
-    else:
-        def function(*args, **kwargs):
-            return call(server, tool, arguments_of(server, tool, parameters, args, kwargs))
+    async def _later(self, line, args, kwargs):
+        from mcp_tools.aio import call as call_async
 
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = module
-    function.__doc__ = "\n\n".join(filter(None, (row.get("python"), row.get("summary") or row.get("description"))))
-    function.tool = (server, tool)
-    return function
+        server, tool = self.tool
+        arguments = arguments_of(server, tool, self._row["parameters"], args, kwargs)
+        return await call_async(server, tool, arguments, line=line)
+
+
+def _function(module, server, row):
+    if not module.startswith(_ASYNC):
+        return ToolFunction(module, server, row)
+    from mcp_tools.aio import _as_coroutine_function
+
+    return _as_coroutine_function(AsyncToolFunction(module, server, row))
 
 
 def _lister(module, server):

@@ -4,9 +4,11 @@ import io
 import linecache
 
 CODE = "<code>"  # What people see as the file name of the program that is run.
+SKILL = "skills/"  # Begins the file name of a skill that it imports.
 _KEPT = 32
 
 _lines = {}
+_skills = {}
 _current = CODE
 
 
@@ -26,9 +28,22 @@ def begin(code, run=None):
     return _current
 
 
+def skill(name, code):
+    """A skill is loaded. Gives the file name to compile it with."""
+    name = SKILL + name
+    _skills[name] = lines = list(io.StringIO(code, newline=None))
+    linecache.cache[name] = (len(code), None, lines, name)
+    return name
+
+
 def is_code(name):
-    """Whether a file name is that of a program, this run's or an earlier one's."""
-    return name.startswith("<code")
+    """Whether a file name is that of a program, this run's or an earlier one's, or of a skill."""
+    return name.startswith(("<code", SKILL))
+
+
+def current():
+    """The file name of the program that is run."""
+    return _current
 
 
 def is_current(name):
@@ -41,15 +56,15 @@ def shown(name):
     return CODE if name == _current else name
 
 
+def text(name):
+    """The lines of a program or skill, with their ends; none where they are not known."""
+    return _lines.get(name) or _skills.get(name, ())
+
+
 def line(name, number):
     """A line of a program with its end; nothing where it is not known."""
-    lines = _lines.get(name, ())
+    lines = text(name)
     return lines[number - 1] if number and 0 < number <= len(lines) else ""
-
-
-def current():
-    """The file name of the program that is run."""
-    return _current
 
 
 def whole(characters_max):

@@ -14,15 +14,18 @@ use pyo3::types::{PyBytes, PyDict, PyModule};
 use crate::native;
 
 /// The Python side, in the order in which each may import the ones before it.
-const MODULES: [(&str, &str); 17] = [
+const MODULES: [(&str, &str); 20] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_streams", include_str!("../lib/streams.py")),
     ("lockhouse_sources", include_str!("../lib/sources.py")),
     ("lockhouse_calls", include_str!("../lib/calls.py")),
     ("lockhouse_resources", include_str!("../lib/resources.py")),
+    ("lockhouse_signatures", include_str!("../lib/signatures.py")),
     ("lockhouse_servers", include_str!("../lib/servers.py")),
     ("mcp_tools", include_str!("../lib/mcp_tools.py")),
     ("mcp_tools.aio", include_str!("../lib/aio.py")),
+    ("skills", include_str!("../lib/skills.py")),
+    ("lockhouse_skill_source", include_str!("../lib/skill_source.py")),
     ("lockhouse_sealed", include_str!("../lib/sealed.py")),
     ("lockhouse_excerpts", include_str!("../lib/excerpts.py")),
     ("lockhouse_subjects", include_str!("../lib/subjects.py")),

@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_call_is_where_its_name_is() {
         let source = "f(\n  a,\n  g.h(b),\n  (x) => x.y,\n  c,\n);\nthrow new E(d);";
-        let Ok(translated) = translate(source) else { panic!("it is valid") };
+        let Ok(translated) = translate(source, false) else { panic!("it is valid") };
         let of_call = |line, column, thrown_alone| {
             let place = translated.positions.of_call(Place { line, column }, thrown_alone);
             (place.line, place.column)

@@ -8,10 +8,16 @@ use super::hints::Hints;
 use super::mistakes;
 use super::positions::{Place, Positions};
 use super::subjects;
-use super::typescript::{GENERATED, SyntaxError};
+use super::typescript::{GENERATED, GENERATED_SKILL, SyntaxError};
 
 /// What people see as the file's name.
 const SHOWN: &str = "code.ts";
+/// The same of a skill, whose name follows.
+const SHOWN_SKILL: &str = "skills/";
+
+/// The file's name of an earlier program of the session, around the number of its run.
+const EARLIER: &str = "code-";
+const EXTENSION: &str = ".ts";
 
 /// The longest message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 4096;
@@ -40,7 +46,7 @@ pub(super) fn plain(kind: &str, message: impl Into<String>) -> CodeError {
 pub(super) fn syntax(source: &str, error: SyntaxError) -> CodeError {
     let mut description = plain("SyntaxError", error.message);
     truncate(&mut description.message, MESSAGE_BYTES_MAX);
-    description.traceback = error.place.map(|place| shown("", place, source));
+    description.traceback = error.place.map(|place| at(place, source));
     description.hint = mistakes::hint(source, &description.message, error.place).map(str::to_owned);
     point(&mut description, error.place);
     description
@@ -48,24 +54,23 @@ pub(super) fn syntax(source: &str, error: SyntaxError) -> CodeError {
 
 /// Adds where it happened, from a stack of QuickJS. `class` is the error's own: making it is no step of the program's.
 pub(super) fn locate(error: &mut CodeError, stack: &str, positions: Option<&Positions>, class: &str) {
-    let is_made = |(name, _): &(&str, Place)| !class.is_empty() && *name == class;
-    let frames: Vec<(&str, Place)> = frames(stack, positions).skip_while(is_made).collect();
-    point(error, frames.first().map(|(_, place)| *place));
-    let source = positions.map_or("", Positions::source);
-    error.traceback = (!frames.is_empty()).then(|| traceback(&frames, source));
+    let is_made = |frame: &Frame| !class.is_empty() && frame.name == class;
+    let frames: Vec<Frame> = frames(stack, positions).skip_while(is_made).collect();
+    point(error, frames.iter().find(|frame| frame.of == Of::Program).map(|frame| frame.place));
+    error.traceback = (!frames.is_empty()).then(|| traceback(&frames, positions));
 }
 
 /// Adds where it happened, with the line.
 pub(super) fn mark(error: &mut CodeError, place: Option<Place>, positions: Option<&Positions>) {
     point(error, place);
-    error.traceback = place.zip(positions).map(|(place, positions)| shown("", place, positions.source()));
+    error.traceback = place.zip(positions).map(|(place, positions)| at(place, positions.source()));
 }
 
-/// Frames with their lines of the program, innermost first.
-fn traceback(frames: &[(&str, Place)], source: &str) -> String {
+/// Frames with their lines, innermost first.
+fn traceback(frames: &[Frame], positions: Option<&Positions>) -> String {
     let mut told: Vec<String> = Vec::new();
     for alike in frames.chunk_by(|one, other| one == other) {
-        told.extend(alike.iter().take(ALIKE_MAX).map(|(name, place)| shown(name, *place, source)));
+        told.extend(alike.iter().take(ALIKE_MAX).map(|frame| frame.with_line(positions)));
         if alike.len() > ALIKE_MAX {
             told.push(format!("    … {} more like it", alike.len() - ALIKE_MAX));
         }
@@ -73,20 +78,10 @@ fn traceback(frames: &[(&str, Place)], source: &str) -> String {
     told.join("\n")
 }
 
-/// A frame and its line of the program.
-fn shown(name: &str, place: Place, source: &str) -> String {
-    let frame = frame(name, place);
+/// A place of the program and its line.
+fn at(place: Place, source: &str) -> String {
+    let frame = Frame { name: "", of: Of::Program, place }.alone();
     excerpt(source, place).map_or(frame.clone(), |excerpt| format!("{frame}\n{excerpt}"))
-}
-
-fn frame(name: &str, Place { line, column }: Place) -> String {
-    match name {
-        "" | "<anonymous>" => format!("    at {SHOWN}:{line}:{column}"),
-        _ => {
-            let name: String = name.chars().take(NAME_CHARACTERS_MAX).collect();
-            format!("    at {name} ({SHOWN}:{line}:{column})")
-        }
-    }
 }
 
 /// Adds where it happened.
@@ -140,7 +135,7 @@ pub(super) fn thrown<'js>(
     let class = object.get::<_, Object>("constructor").and_then(|class| class.get::<_, String>("name"));
     let mut class = class.inspect_err(|_| drop(ctx.catch())).unwrap_or_default();
     if error.message.starts_with("class constructors must be invoked") {
-        class = frames(&stack, positions).next().map(|(name, _)| name.to_owned()).unwrap_or_default();
+        class = frames(&stack, positions).next().map(|frame| frame.name.to_owned()).unwrap_or_default();
     }
     if error.message.is_empty() {
         error.message = "thrown without a message".to_owned();
@@ -175,8 +170,8 @@ fn causes<'js>(
         let (mut name, mut message, stack) = (read("name"), read("message"), read("stack"));
         truncate(&mut name, KIND_BYTES_MAX);
         truncate(&mut message, MESSAGE_BYTES_MAX / 8);
-        let frames: Vec<(&str, Place)> = frames(&stack, positions).collect();
-        let frames = traceback(&frames, positions.map_or("", Positions::source));
+        let frames: Vec<Frame> = frames(&stack, positions).collect();
+        let frames = traceback(&frames, positions);
         told.push(format!("  caused by {name}: {message}\n{frames}").trim_end().to_owned());
         next = cause.get::<_, Option<Object>>("cause");
     }
@@ -200,30 +195,104 @@ fn call_for_text<'js>(
 
 /// The program's line in a stack of QuickJS: that of its innermost frame.
 pub(super) fn line(stack: &str, positions: Option<&Positions>) -> Option<u32> {
-    frames(stack, positions).next().map(|(_, place)| place.line)
+    own_place(stack, positions).map(|place| place.line)
+}
+
+/// The innermost place in the program that runs.
+fn own_place(stack: &str, positions: Option<&Positions>) -> Option<Place> {
+    frames(stack, positions).find(|frame| frame.of == Of::Program).map(|frame| frame.place)
 }
 
 /// The frames of a stack that are the program's own, in its own positions.
 pub(super) fn user_frames(stack: &str, positions: Option<&Positions>) -> Vec<String> {
-    frames(stack, positions).map(|(name, place)| frame(name, place)).collect()
+    frames(stack, positions).map(|frame| frame.alone()).collect()
 }
 
-/// Name and place of each frame of the program. Frames that were translated before stay as they are.
-fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator<Item = (&'s str, Place)> {
+/// Where a frame is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of<'s> {
+    /// In the program that runs.
+    Program,
+    /// In an earlier one of its session.
+    Earlier(u32),
+    /// In a skill that is imported.
+    Skill(&'s str),
+}
+
+impl Of<'_> {
+    fn shown(self) -> String {
+        match self {
+            Self::Program => SHOWN.to_owned(),
+            Self::Earlier(run) => format!("{EARLIER}{run}{EXTENSION}"),
+            Self::Skill(name) => format!("{SHOWN_SKILL}{name}{EXTENSION}"),
+        }
+    }
+}
+
+/// A frame of the code that people wrote.
+#[derive(PartialEq, Eq)]
+struct Frame<'s> {
+    name: &'s str,
+    of: Of<'s>,
+    place: Place,
+}
+
+impl Frame<'_> {
+    fn alone(&self) -> String {
+        let (file, Place { line, column }) = (self.of.shown(), self.place);
+        match self.name {
+            "" | "<anonymous>" => format!("    at {file}:{line}:{column}"),
+            name => {
+                let name: String = name.chars().take(NAME_CHARACTERS_MAX).collect();
+                format!("    at {name} ({file}:{line}:{column})")
+            }
+        }
+    }
+
+    /// With the line of the text that it is in.
+    fn with_line(&self, positions: Option<&Positions>) -> String {
+        let of = match self.of {
+            Of::Program => positions,
+            Of::Earlier(run) => positions.and_then(|positions| positions.earlier(run)),
+            Of::Skill(name) => positions.and_then(|positions| positions.skill(name)),
+        };
+        let frame = self.alone();
+        let line = of.and_then(|positions| excerpt(positions.source(), self.place));
+        line.map_or(frame.clone(), |line| format!("{frame}\n{line}"))
+    }
+}
+
+/// The program's frames. Those that were translated before stay as they are.
+fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator<Item = Frame<'s>> {
     let frame = move |(depth, line): (usize, &'s str)| {
         let frame = line.trim().strip_prefix("at ")?.trim_end_matches(')');
         let (before, column) = frame.rsplit_once(':')?;
         let (before, line) = before.rsplit_once(':')?;
         let place = Place { line: line.parse().ok()?, column: column.parse().ok()? };
-        let named = |file: &str| before.strip_suffix(file).map(|name| name.trim_end_matches('(').trim_end());
-        match named(GENERATED) {
+        let (name, file) = before.rsplit_once('(').unwrap_or(("", before));
+        let name = name.trim_end();
+        if let Some(skill) = file.strip_prefix(GENERATED_SKILL) {
+            let positions = positions?.skill(skill)?;
             // All but the innermost are at a call.
-            Some(name) => {
-                let positions = positions?;
-                Some((name, positions.of_call(positions.submitted(place)?, depth == 0)))
-            }
-            None => Some((named(SHOWN)?, place)),
+            let place = positions.of_call(positions.submitted(place)?, depth == 0);
+            return Some(Frame { name, of: Of::Skill(skill), place });
         }
+        if let Some(run) = file.strip_prefix(GENERATED) {
+            let run = run.strip_prefix('-').and_then(|run| run.parse().ok());
+            let positions = positions?;
+            let (earlier, place) = positions.submitted_in(run, place)?;
+            let of = earlier.map_or(Some(positions), |run| positions.earlier(run))?;
+            let place = of.of_call(place, depth == 0);
+            return Some(Frame { name, of: earlier.map_or(Of::Program, Of::Earlier), place });
+        }
+        let stem = file.strip_suffix(EXTENSION)?;
+        let of = match (stem.strip_prefix(EARLIER), stem.strip_prefix(SHOWN_SKILL)) {
+            _ if file == SHOWN => Of::Program,
+            (Some(run), _) => Of::Earlier(run.parse().ok()?),
+            (_, Some(skill)) => Of::Skill(skill),
+            _ => return None,
+        };
+        Some(Frame { name, of, place })
     };
     stack.lines().enumerate().filter_map(frame).take(FRAMES_MAX)
 }

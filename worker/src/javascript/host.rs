@@ -23,6 +23,8 @@ pub(super) struct Link {
     pub(super) timers: RefCell<Timers>,
     /// Of the program that runs.
     pub(super) positions: RefCell<Option<Positions>>,
+    /// Runs of the session so far.
+    pub(super) runs: Cell<u32>,
     /// Behind `Math.random`; seeded in each worker.
     random: RefCell<fastrand::Rng>,
     /// The zero of `performance.now()`.
@@ -36,6 +38,7 @@ impl Link {
             under_way: Cell::new(0),
             timers: RefCell::default(),
             positions: RefCell::default(),
+            runs: Cell::new(0),
             random: RefCell::new(fastrand::Rng::with_seed(0)),
             started: Cell::new(Instant::now()),
         })

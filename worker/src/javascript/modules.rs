@@ -4,13 +4,15 @@ use std::fmt::Write as _;
 
 use oxc::allocator::{ArenaVec, TakeIn};
 use oxc::ast::ast::{
-    Argument, ExportDefaultDeclarationKind, Expression, ImportDeclaration, ImportDeclarationSpecifier,
-    Program, Statement,
+    Argument, ArrowFunctionExpression, AwaitExpression, ExportDefaultDeclarationKind, Expression,
+    ForOfStatement, Function, ImportDeclaration, ImportDeclarationSpecifier, Program, Statement,
 };
 use oxc::ast::builder::AstBuilder;
-use oxc::ast_visit::{Visit, VisitMut, walk_mut};
-use oxc::semantic::Scoping;
+use oxc::ast_visit::{Visit, VisitMut, walk, walk_mut};
+use oxc::semantic::{ScopeFlags, Scoping};
 use oxc::span::{GetSpan, Span};
+
+use super::session_names::DECLARE;
 
 /// What hoisted imports call: module name in, module out.
 pub(super) const MODULE: &str = "$lockhouse_module";
@@ -98,6 +100,99 @@ pub(super) fn drop_exports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'
     Ok(())
 }
 
+/// What a skill exports, as its text says it.
+#[derive(Default)]
+pub(super) struct Exports {
+    /// The places of declarations that are exported.
+    declared: Vec<Span>,
+    /// Names, and the names under which they are exported.
+    named: Vec<(String, String)>,
+}
+
+impl Exports {
+    /// Before exports are dropped.
+    pub(super) fn of(program: &Program) -> Self {
+        let mut exports = Self::default();
+        for statement in &program.body {
+            match statement {
+                Statement::ExportDeclaration(export) => exports.declared.push(export.span),
+                Statement::ExportDefaultDeclaration(export) => {
+                    let name = match &export.declaration {
+                        ExportDefaultDeclarationKind::FunctionDeclaration(function) => function.id.as_ref(),
+                        ExportDefaultDeclarationKind::ClassDeclaration(class) => class.id.as_ref(),
+                        _ => None,
+                    };
+                    let local = match (name, &export.declaration) {
+                        (Some(name), _) => Some(name.name.to_string()),
+                        (None, ExportDefaultDeclarationKind::Identifier(name)) => Some(name.name.to_string()),
+                        (None, _) => None,
+                    };
+                    exports.named.extend(local.map(|local| (local, "default".to_owned())));
+                }
+                Statement::ExportNamedDeclaration(export) if !export.export_kind.is_type() => {
+                    let values =
+                        export.specifiers.iter().filter(|specifier| !specifier.export_kind.is_type());
+                    let names =
+                        values.map(|one| (one.local.name().to_string(), one.exported.name().to_string()));
+                    exports.named.extend(names);
+                }
+                _ => {}
+            }
+        }
+        exports
+    }
+
+    /// An object of the values among them.
+    pub(super) fn written(&self, scoping: &Scoping) -> String {
+        let mut named: Vec<(&str, &str)> = Vec::new();
+        for symbol in scoping.get_bindings(scoping.root_scope_id()).values() {
+            let (name, span) = (scoping.symbol_name(*symbol), scoping.symbol_span(*symbol));
+            if !scoping.symbol_flags(*symbol).is_value() {
+                continue;
+            }
+            if self.declared.iter().any(|declared| declared.start <= span.start && span.end <= declared.end) {
+                named.push((name, name));
+            }
+            let others = self.named.iter().filter(|(local, _)| local == name);
+            named.extend(others.map(|(_, exported)| (name, exported.as_str())));
+        }
+        let mut object = "{ __proto__: null".to_owned();
+        for (name, exported) in named {
+            let _ = write!(object, ", get {}() {{ return {name}; }}", quoted(exported));
+        }
+        object + " }"
+    }
+}
+
+/// The first `await` that would run when the code is loaded.
+pub(super) fn awaits_at_the_top(program: &Program) -> Option<Span> {
+    let mut top = Top::default();
+    top.visit_program(program);
+    top.awaits
+}
+
+#[derive(Default)]
+struct Top {
+    awaits: Option<Span>,
+}
+
+impl<'a> Visit<'a> for Top {
+    fn visit_function(&mut self, _: &Function<'a>, _: ScopeFlags) {}
+
+    fn visit_arrow_function_expression(&mut self, _: &ArrowFunctionExpression<'a>) {}
+
+    fn visit_await_expression(&mut self, expression: &AwaitExpression<'a>) {
+        self.awaits.get_or_insert(expression.span);
+    }
+
+    fn visit_for_of_statement(&mut self, statement: &ForOfStatement<'a>) {
+        if statement.r#await {
+            self.awaits.get_or_insert(statement.span);
+        }
+        walk::walk_for_of_statement(self, statement);
+    }
+}
+
 /// Keeps imports of which nothing is used, as ones of no names: their modules may not exist, and programs should hear
 /// that. Those of which only types are used are left to the transformer, which removes them.
 pub(super) fn keep_unused_imports(program: &mut Program, scoping: &Scoping) {
@@ -124,11 +219,11 @@ fn is_type(specifier: &ImportDeclarationSpecifier) -> bool {
 
 /// Takes the imports out of a program and writes each as one line: lookups that run before everything else. Gives
 /// their places.
-pub(super) fn take_imports(program: &mut Program, head: &mut String) -> Vec<Span> {
+pub(super) fn take_imports(program: &mut Program, head: &mut String, in_session: bool) -> Vec<Span> {
     let mut imports = Vec::new();
     program.body.retain(|statement| {
         if let Statement::ImportDeclaration(import) = statement {
-            lookup(import, head);
+            lookup(import, head, in_session);
             imports.push(import.span);
         }
         // The transformer leaves `export {}` where it has removed the last import.
@@ -138,17 +233,27 @@ pub(super) fn take_imports(program: &mut Program, head: &mut String) -> Vec<Span
 }
 
 /// No destructuring: QuickJS does not know the position of what that reads.
-fn lookup(import: &ImportDeclaration, head: &mut String) {
+fn lookup(import: &ImportDeclaration, head: &mut String, in_session: bool) {
     let module = format!("{MODULE}({})", quoted(&import.source.value));
     let _ = write!(head, "{module};");
     for specifier in import.specifiers.iter().flatten() {
         let name = &specifier.local().name;
+        let _ = match in_session {
+            false => write!(head, " const {name}"),
+            true => write!(head, " {DECLARE}(\"{name}\"); {name}"),
+        };
         let _ = match specifier {
             ImportDeclarationSpecifier::ImportSpecifier(one) if one.imported.name() != "default" => {
-                write!(head, " const {name} = {module}[{}];", quoted(&one.imported.name()))
+                write!(head, " = {module}[{}];", quoted(&one.imported.name()))
+            }
+            // A skill is a module as its author wrote it.
+            _ if import.source.value.starts_with("skills/")
+                && !matches!(specifier, ImportDeclarationSpecifier::ImportNamespaceSpecifier(_)) =>
+            {
+                write!(head, " = {module}.default;")
             }
             // A module's default is the module.
-            _ => write!(head, " const {name} = {module};"),
+            _ => write!(head, " = {module};"),
         };
     }
     head.push('\n');

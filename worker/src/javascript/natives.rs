@@ -8,8 +8,10 @@ use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
 
 use super::host::Link;
+use super::realm::evaluate;
 use super::requests::Asked;
-use super::{base64, errors, requests, values};
+use super::typescript::{self, GENERATED_SKILL, Translated};
+use super::{base64, errors, requests, skill_source, values};
 
 /// What `crypto.getRandomValues` gives at once, as its standard says.
 const RANDOM_BYTES_MAX: u32 = 65_536;
@@ -21,6 +23,7 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Object<'js>
     add_timers(ctx, &natives, link)?;
     add_randomness(ctx, &natives, link)?;
     add_texts(ctx, &natives)?;
+    add_skills(ctx, &natives, link)?;
 
     let shared = Rc::clone(link);
     let print = move |to_stderr: bool, text: String| {
@@ -91,6 +94,45 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> 
         Ok(answer)
     };
     natives.set("ask", Function::new(ctx.clone(), ask)?)
+}
+
+fn add_skills<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> Result<()> {
+    // The code of a skill as a function of the two lookups, which gives what it exports.
+    let shared = Rc::clone(link);
+    let skill = move |ctx: Ctx<'js>, name: String, code: String| -> Result<Function<'js>> {
+        let Translated { javascript, positions } =
+            typescript::translate_skill(&code).map_err(|error| wrong(&ctx, &name, error))?;
+        if let Some(program) = shared.positions.borrow_mut().as_mut() {
+            program.add_skill(name.clone(), positions);
+        }
+        evaluate(&ctx, &format!("{GENERATED_SKILL}{name}"), &javascript)
+    };
+    natives.set("skill", Function::new(ctx.clone(), skill)?)?;
+
+    let check = |ctx: Ctx<'js>, code: String| -> Result<()> {
+        typescript::translate_skill(&code).map(drop).map_err(|error| wrong(&ctx, "the code", error))
+    };
+    natives.set("checkSkill", Function::new(ctx.clone(), check)?)?;
+
+    // The source of a function of the program, and the names that it takes from the global scope.
+    let shared = Rc::clone(link);
+    let cut = move |ctx: Ctx<'js>, name: String| -> Result<Array<'js>> {
+        let cut = match shared.positions.borrow().as_ref() {
+            Some(program) => skill_source::cut(program.source(), &name),
+            None => Err("there is no program".to_owned()),
+        };
+        let cut = cut.map_err(|why| Exception::throw_type(&ctx, &why))?;
+        let answer = Array::new(ctx)?;
+        answer.set(0, cut.code)?;
+        answer.set(1, cut.free.into_iter().collect::<Vec<_>>())?;
+        Ok(answer)
+    };
+    natives.set("cutSkill", Function::new(ctx.clone(), cut)?)
+}
+
+fn wrong(ctx: &Ctx<'_>, what: &str, error: typescript::SyntaxError) -> rquickjs::Error {
+    let place = error.place.map_or_else(String::new, |place| format!(", line {}", place.line));
+    Exception::throw_syntax(ctx, &format!("{what}{place}: {}", error.message))
 }
 
 fn add_timers<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> Result<()> {

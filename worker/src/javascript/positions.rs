@@ -1,5 +1,7 @@
 //! Positions in generated code, and where they come from in the submitted code.
 
+use std::collections::BTreeMap;
+
 use super::calls::Calls;
 
 /// Lines of generated code before the imports.
@@ -41,12 +43,21 @@ pub(super) struct Mapping {
     pub(super) submitted: (u32, u32),
 }
 
+/// Programs of a session whose positions are kept.
+const EARLIER_MAX: usize = 32;
+
 /// The way back from generated code.
 pub(super) struct Positions {
+    /// Which of its session it is.
+    run: Option<u32>,
+    /// Of programs before it in the session, the latest first.
+    earlier: Vec<Positions>,
     source: String,
     imports: Vec<Place>,
     mappings: Vec<Mapping>,
     calls: Calls,
+    /// Of the skills that it has imported.
+    skills: BTreeMap<String, Positions>,
 }
 
 impl Positions {
@@ -58,7 +69,8 @@ impl Positions {
         calls: Calls,
         mappings: impl Iterator<Item = Mapping>,
     ) -> Self {
-        Self { source: source.to_owned(), imports, mappings: mappings.collect(), calls }
+        let (source, mappings) = (source.to_owned(), mappings.collect());
+        Self { run: None, earlier: Vec::new(), source, imports, mappings, calls, skills: BTreeMap::new() }
     }
 
     /// The program as it was submitted.
@@ -66,11 +78,47 @@ impl Positions {
         &self.source
     }
 
+    /// Of an earlier program of the session.
+    pub(super) fn earlier(&self, run: u32) -> Option<&Self> {
+        self.earlier.iter().find(|positions| positions.run == Some(run))
+    }
+
     /// The place of the call, where a place is within its arguments; with `thrown_alone` of one that makes what is thrown.
     pub(super) fn of_call(&self, place: Place, thrown_alone: bool) -> Place {
         let byte = place.byte(&self.source).and_then(|byte| u32::try_from(byte).ok());
         let name = byte.and_then(|byte| self.calls.around(byte, thrown_alone));
         name.map_or(place, |name| self.of_byte(name))
+    }
+
+    /// A skill is imported.
+    pub(super) fn add_skill(&mut self, name: String, positions: Self) {
+        self.skills.insert(name, positions);
+    }
+
+    /// Of a skill that was imported, by this program or one before it.
+    pub(super) fn skill(&self, name: &str) -> Option<&Self> {
+        let here = self.skills.get(name);
+        here.or_else(|| self.earlier.iter().find_map(|positions| positions.skills.get(name)))
+    }
+
+    /// Those of a session's program, after the ones before it.
+    pub(super) fn after(mut self, run: u32, before: Option<Self>) -> Self {
+        self.run = Some(run);
+        if let Some(mut before) = before {
+            self.earlier = std::mem::take(&mut before.earlier);
+            self.earlier.insert(0, before);
+            self.earlier.truncate(EARLIER_MAX);
+        }
+        self
+    }
+
+    /// Where a place of the generated code of a session's run comes from, and which run that is if it is an earlier one.
+    pub(super) fn submitted_in(&self, run: Option<u32>, generated: Place) -> Option<(Option<u32>, Place)> {
+        if run == self.run {
+            return Some((None, self.submitted(generated)?));
+        }
+        let of = self.earlier.iter().find(|positions| positions.run == run)?;
+        Some((run, of.submitted(generated)?))
     }
 
     /// Where a place of the generated code comes from.

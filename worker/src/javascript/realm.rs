@@ -12,11 +12,12 @@ use super::host::Link;
 use super::natives;
 
 /// The parts of the global scope, in the order in which they build on each other.
-const PARTS: [(&str, &str); 7] = [
+const PARTS: [(&str, &str); 8] = [
     ("lockhouse:values", include_str!("values.js")),
     ("lockhouse:requests", include_str!("requests.js")),
     ("lockhouse:servers", include_str!("servers.js")),
     ("lockhouse:tools", include_str!("tools.js")),
+    ("lockhouse:skills", include_str!("skills.js")),
     ("lockhouse:hints", include_str!("hints.js")),
     ("lockhouse:console", include_str!("console.js")),
     ("lockhouse:web", include_str!("web.js")),
@@ -90,6 +91,20 @@ impl Realm {
     ) -> std::result::Result<R, E> {
         self.context.with(|ctx| body(&ctx, &self.functions.clone().restore(&ctx)?))
     }
+}
+
+/// Evaluates sloppy source text under a name that stacks show.
+///
+/// # Errors
+/// What it throws.
+pub(super) fn evaluate_sloppy<'js, V: rquickjs::FromJs<'js>>(
+    ctx: &Ctx<'js>,
+    name: String,
+    source: &str,
+) -> Result<V> {
+    let mut options = EvalOptions::default();
+    (options.filename, options.strict) = (Some(name), false);
+    ctx.eval_with_options(source, options)
 }
 
 /// Evaluates source text under a name that stacks show.

@@ -85,6 +85,8 @@
     for (const { subject, stack } of pending.values()) return [subject, stack];
     return ["", ""];
   };
+  // What was under way when a run ended goes no further.
+  realm.forget = () => pending.clear();
   const ask = (kind, first, second = "") => {
     const answer = native.ask(kind, wellFormed(first), second);
     if (!answer[0]) throw errorFrom(answer[1]);
@@ -108,13 +110,17 @@
     return blocks.length === 1 ? blocks[0] : blocks;
   };
 
-  // One object of named arguments as it is; else an array of values in the order of the parameters.
-  const encodeArguments = (values) => {
+  // One object of named arguments as it is; else an array of values in the order of the parameters. What is undefined
+  // was not given.
+  const encodeArguments = (values, parameters) => {
     while (values.length && values[values.length - 1] === undefined) values.pop();
     if (values.length === 0) return "{}";
     if (values.length === 1 && typeof values[0] === "object" && !isView(values[0])) {
       const json = encode(values[0], true);
       if (json?.[0] === "{") return json;
+    }
+    if (parameters?.length >= values.length && values.includes(undefined)) {
+      return encode(Object.fromEntries(values.map((value, index) => [parameters[index], value])), true);
     }
     return encode(values, true);
   };
@@ -125,10 +131,10 @@
     if (typeof seconds === "number" && seconds > 0) return Math.max(1, Math.round(Math.min(seconds, 4e6) * 1000));
     throw new ToolError("timeout must be a number of seconds above 0", { code: "invalid_arguments" });
   };
-  const invoke = (server, tool, values, options) => {
+  const invoke = (server, tool, values, options, parameters) => {
     let json, timeoutMs;
     try {
-      json = encodeArguments(values);
+      json = encodeArguments(values, parameters);
       timeoutMs = milliseconds(options);
     } catch (error) {
       // As an async function would: what runs many calls gets a rejection of this one.

@@ -12,7 +12,7 @@ use rquickjs::{Array, Ctx, Error, Function, Object, Persistent, Promise, Runtime
 
 use super::ending::End;
 use super::errors;
-use super::realm::{Realm, Rejections, evaluate};
+use super::realm::{Realm, Rejections, evaluate, evaluate_sloppy};
 use super::typescript::{self, GENERATED};
 use super::{requests, values};
 
@@ -35,6 +35,28 @@ pub(super) struct Execution<'a> {
 impl Execution<'_> {
     /// Runs a job to its end.
     pub(super) fn run(&self, job: &Job) -> Outcome {
+        self.rejections.borrow_mut().clear();
+        self.runtime.set_memory_limit(usize::try_from(self.memory_bytes).unwrap_or(usize::MAX));
+        let outcome = self.outcome(job);
+        if job.session && !matches!(outcome, Outcome::Value(_)) {
+            self.leave_nothing(&outcome);
+        }
+        outcome
+    }
+
+    /// A run of a session that failed, or was stopped, goes no further in the next one.
+    fn leave_nothing(&self, outcome: &Outcome) {
+        self.realm.link.timers.take();
+        let forgotten =
+            self.in_realm(|_, functions| Ok(functions.get::<_, Function>("forget")?.call::<_, ()>(())?));
+        let stopped = matches!(outcome, Outcome::Interrupted(_) | Outcome::CpuLimit(_));
+        // What promises have queued cannot be taken back: the session has to end. Whoever gives no answer is killed.
+        while stopped && (forgotten.is_err() || self.runtime.is_job_pending()) {
+            thread::sleep(NAP);
+        }
+    }
+
+    fn outcome(&self, job: &Job) -> Outcome {
         self.realm.link.started.set(Instant::now());
         self.realm.link.host.set(self.host);
         let end = match (self.value(job), signals::pending()) {
@@ -98,16 +120,30 @@ impl Execution<'_> {
         functions: &Object<'js>,
         job: &Job,
     ) -> Result<Persistent<Promise<'static>>, End> {
-        let program = typescript::translate(&job.code)
+        let program = typescript::translate(&job.code, job.session)
             .map_err(|error| End::Found(Box::new(errors::syntax(&job.code, error))))?;
-        *self.realm.link.positions.borrow_mut() = Some(program.positions);
+        let link = &self.realm.link;
+        link.runs.set(link.runs.get() + u32::from(job.session));
+        let before = link.positions.take();
+        let positions = match job.session {
+            true => program.positions.after(link.runs.get(), before),
+            false => program.positions,
+        };
+        *link.positions.borrow_mut() = Some(positions);
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
         functions.get::<_, Function>("serve")?.call::<_, ()>((servers,))?;
         functions.get::<_, Function>("forget")?.call::<_, ()>(())?;
 
-        let make: Function = evaluate(ctx, GENERATED, &program.javascript)?;
-        let lookups = (functions.get::<_, Value>("module")?, functions.get::<_, Value>("import")?);
-        let (main, awaiting) = two(make.call::<_, Array>(lookups)?)?;
+        let part = |name: &str| functions.get::<_, Value>(name);
+        let lookups = (part("module")?, part("import")?);
+        let made: Array = if job.session {
+            let name = format!("{GENERATED}-{}", link.runs.get());
+            let make: Function = evaluate_sloppy(ctx, name, &program.javascript)?;
+            make.call((lookups.0, lookups.1, part("scope")?, part("declare")?))?
+        } else {
+            evaluate::<Function>(ctx, GENERATED, &program.javascript)?.call(lookups)?
+        };
+        let (main, awaiting) = two(made)?;
         functions.set("awaiting", awaiting)?;
         let promise: Promise = main.call(())?;
         Ok(Persistent::save(ctx, promise))

@@ -4,10 +4,17 @@
 
   const servers = new Map();
   const names = new WeakMap();
+  // What the forms of a name have in common: `list-issues`, `list_issues` and `listIssues` are one.
   const loose = (name) => name.replace(/[-_./\s]/g, "").toLowerCase();
+  // The one that is meant, unless a form could be that of several.
+  const only = (found) => (found.length === 1 ? found[0] : undefined);
   const serverOf = (name) => {
     if (servers.has(name)) return servers.get(name);
-    for (const server of servers.values()) if (loose(server.name) === loose(name)) return server;
+    const all = [...servers.values()];
+    return (
+      only(all.filter((server) => server.name.replaceAll("-", "_") === name)) ??
+      only(all.filter((server) => loose(server.name) === loose(name)))
+    );
   };
   const listOf = (server) => (server.list ??= ask("list_tools", server.name));
   const find = (server, name) => {
@@ -15,7 +22,7 @@
     return (
       list.find((tool) => tool.name === name) ??
       list.find((tool) => tool.identifier === name) ??
-      list.find((tool) => loose(tool.name) === loose(name))
+      only(list.filter((tool) => loose(tool.name) === loose(name)))
     );
   };
 
@@ -55,20 +62,23 @@
   const ordinary = new Set(["then", "catch", "finally", "toJSON", "inspect", "nodeType", "$$typeof", "prototype"]);
   const isOrdinary = (key) => typeof key === "symbol" || ordinary.has(key) || key in Object.prototype;
 
-  const toolFunction = (server, name) => {
-    const call = { [name]: (...values) => invoke(server.name, name, values) }[name];
+  const toolFunction = (server, name, parameters) => {
+    const call = { [name]: (...values) => invoke(server.name, name, values, undefined, parameters) }[name];
     server.functions.set(name, call);
     return call;
   };
   const listTools = (server) => async () => listOf(server);
   const property = (server, key) => {
     const found = find(server, key);
-    if (found) return server.functions.get(found.name) ?? toolFunction(server, found.name);
+    if (found) return server.functions.get(found.name) ?? toolFunction(server, found.name, found.parameters);
     if (key === "listTools" || key === "list_tools") return listTools(server);
     const offer = Object.keys(offers).find((name) => loose(name) === loose(key));
     if (offer) return (...values) => offers[offer](server.name, ...values);
     const answer = native.ask("describe", server.name, wellFormed(key));
-    if (answer[0]) return toolFunction(server, answer[1]?.name ?? key);
+    if (answer[0]) {
+      const parameters = answer[1]?.parameters?.map((parameter) => parameter.name);
+      return toolFunction(server, answer[1]?.name ?? key, parameters);
+    }
     if (answer[1].code !== "unknown_tool") throw errorFrom(answer[1]);
     throw unknown(answer[1].message, key, listOf(server).map((tool) => tool.identifier ?? tool.name), {
       server: server.name,

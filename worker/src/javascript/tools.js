@@ -39,12 +39,33 @@
   const searchTools = (query, options) => {
     const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
     const asked = { ...(isObject(query) ? query : { query }), ...(isObject(options) ? options : { limit: options }) };
-    const words = [asked.search ?? asked.query ?? ""].flat().map(String).join(" ");
+    const text = [asked.search ?? asked.query ?? ""].flat().map(String).join(" ");
+    const only = asked.server === undefined ? "" : `server:${serverOf(String(asked.server))?.name ?? asked.server} `;
+    const words = only + text;
     const most = Math.min(Math.max(Math.trunc(Number(asked.limit)) || 10, 1), 1000);
     const detail = asked.detail ?? "signatures";
     return request("search", [words, String(most), String(detail)], undefined, "a search for tools");
   };
   const loadResult = (handle) => request("load_result", [`${handle}`], undefined, "a kept result");
+  // The same as the tools people come from teach it: names that say their server, and schemas as `parameters`.
+  const withSchema = (tool) => ({
+    ...tool,
+    name: `mcp__${tool.server}__${tool.tool ?? tool.name}`,
+    parameters: tool.inputSchema,
+  });
+  const getToolSchema = async (...name) => withSchema(await describe(...name));
+  const describeAll = async ({ name }) => {
+    const list = request("list_tools", [name], undefined, `the tools of ${name}`);
+    // A server that is away hides no other.
+    return Promise.all((await list.catch(() => [])).map((tool) => describe(name, tool.name)));
+  };
+  const discoverMCPTools = async (options) => {
+    const words = [options?.search ?? options ?? []].flat().filter((word) => typeof word === "string");
+    const found = words.length
+      ? await searchTools({ query: words.join(" "), limit: 50, detail: "full" })
+      : (await Promise.all([...servers.values()].map(describeAll))).flat();
+    return found.map(withSchema);
+  };
   const listServers = () => request("list_servers", [], undefined, "the list of servers");
   const offer = (name) => (server, ...values) => {
     const known = [...servers.values()].find(({ proxy }) => proxy === server) ?? serverOf(String(server));
@@ -59,8 +80,8 @@
     listResources, readResource, listPrompts, getPrompt,
     list_resources: listResources, read_resource: readResource, list_prompts: listPrompts, get_prompt: getPrompt,
     callMCPTool: callTool, call_mcp_tool: callTool,
-    discoverMCPTools: searchTools, discover_mcp_tools: searchTools,
-    getToolSchema: describe, get_tool_schema: describe,
+    discoverMCPTools, discover_mcp_tools: discoverMCPTools,
+    getToolSchema, get_tool_schema: getToolSchema,
   };
   const noServer = (name) => {
     const all = [...servers.keys()];
@@ -138,8 +159,21 @@
   // `mcp` gives way to a server of that name.
   const isFree = (name) => !(name in globalThis) || (name === "mcp" && globalThis.mcp === mcp);
   // Makes the servers of one execution; each is global under its name where nothing else has that name.
+  const made = new Map();
   realm.serve = (list) => {
-    for (const name of list) serverObject(name);
+    // In a session's next run servers may have changed, and code has the objects that it had.
+    servers.clear();
+    for (const name of list) {
+      const known = made.get(name);
+      if (known) {
+        known.list = undefined;
+        known.properties.clear();
+        servers.set(name, known);
+      } else {
+        serverObject(name);
+        made.set(name, servers.get(name));
+      }
+    }
     for (const form of [(name) => name, (name) => name.replaceAll("-", "_"), camel]) {
       for (const name of list) {
         if (isFree(form(name))) global(form(name), servers.get(name).proxy);

@@ -18,13 +18,19 @@ use super::marks::{self, AWAITING, RESERVED};
 use super::modules::{self, IMPORT, MODULE};
 use super::nesting;
 use super::positions::{Mapping, Place, Positions};
+use super::session_names::{self, DECLARE, SCOPE};
 
 /// The engine's name for the generated code; user code sees `code.ts`.
 pub(super) const GENERATED: &str = "lockhouse:code";
+/// The same for the code of a skill, whose name follows.
+pub(super) const GENERATED_SKILL: &str = "lockhouse:skills/";
+
+/// `with` is for sloppy code; the program itself is not.
+const STRICT: &str = "\"use strict\";";
 
 /// A program that is ready to run.
 pub(super) struct Translated {
-    /// An expression: a function of the two lookups. It gives the async function, and one that tells the byte of the
+    /// An expression: a function of the two lookups, and in a session of its scope and what makes names there. It gives the async function, and one that tells the byte of the
     /// submitted code at which the latest `await` starts.
     pub(super) javascript: String,
     /// From the generated code to the submitted one.
@@ -43,7 +49,30 @@ pub(super) struct SyntaxError {
 ///
 /// # Errors
 /// The first thing that is wrong with it.
-pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
+pub(super) fn translate(source: &str, in_session: bool) -> Result<Translated, SyntaxError> {
+    translate_as(source, if in_session { Form::Session } else { Form::Program })
+}
+
+/// Translates a skill: a function of the two lookups, which gives an object of what it exports.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub(super) fn translate_skill(source: &str) -> Result<Translated, SyntaxError> {
+    translate_as(source, Form::Skill)
+}
+
+/// What the code is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Program,
+    /// One of a session's.
+    Session,
+    /// A module.
+    Skill,
+}
+
+fn translate_as(source: &str, form: Form) -> Result<Translated, SyntaxError> {
+    let in_session = form == Form::Session;
     if let Some(at) = nesting::too_deep_at(source) {
         return Err(SyntaxError {
             message: "the program is nested too deeply".to_owned(),
@@ -60,7 +89,8 @@ pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
     }
     let allocator = Allocator::default();
     let kind = SourceType::ts().with_module(true);
-    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+    let options =
+        ParseOptions { allow_return_outside_function: form != Form::Skill, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, source, kind).with_options(options).parse();
     refuse(source, &parsed.diagnostics)?;
     let mut program = parsed.program;
@@ -77,6 +107,15 @@ pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
             span,
         ));
     }
+    let exports = modules::Exports::of(&program);
+    if form == Form::Skill
+        && let Some(span) = modules::awaits_at_the_top(&program)
+    {
+        return Err(wrong(
+            "a skill cannot await outside of a function: it does nothing before it is called",
+            span,
+        ));
+    }
     modules::drop_exports(&mut program, &builder)
         .map_err(|span| wrong("a program cannot re-export from a module: import it and use it here", span))?;
     marks::mark(&mut program, &builder)
@@ -85,21 +124,47 @@ pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
     if source.contains("import") {
         modules::replace_dynamic_imports(&mut program, &builder);
     }
-    return_last_expression(&mut program, &builder);
+    if form != Form::Skill {
+        return_last_expression(&mut program, &builder);
+    }
 
     let semantic =
         SemanticBuilder::new_compiler().with_enum_eval(true).with_check_syntax_error(true).build(&program);
     refuse(source, &semantic.diagnostics)?;
     let scoping = semantic.semantic.into_scoping();
-    modules::keep_unused_imports(&mut program, &scoping);
+    let exported = exports.written(&scoping);
+    let mut options = TransformOptions::default();
+    if in_session {
+        // What this program imports may be for the next one.
+        options.typescript.only_remove_type_imports = true;
+    } else {
+        modules::keep_unused_imports(&mut program, &scoping);
+    }
     let path = Path::new("code.ts");
-    let transformed = Transformer::new(&allocator, path, &TransformOptions::default())
-        .build_with_scoping(scoping, &mut program);
+    let transformed = Transformer::new(&allocator, path, &options).build_with_scoping(scoping, &mut program);
     refuse(source, &transformed.diagnostics)?;
 
     // After the transformation, which has removed the imports that only types used.
-    let mut head = format!("(({MODULE}, {IMPORT}, {AWAITING}) => [async () => {{\n");
-    let imports = modules::take_imports(&mut program, &mut head).into_iter().map(place).collect();
+    let (mut head, tail) = match form {
+        Form::Program => (
+            format!("(({MODULE}, {IMPORT}, {AWAITING}) => [async () => {{\n"),
+            format!("\n}}, () => {AWAITING}])"),
+        ),
+        Form::Session => (
+            format!(
+                "(({MODULE}, {IMPORT}, {SCOPE}, {DECLARE}, {AWAITING}) => {{ with ({SCOPE}) return [async () => {{ {STRICT}\n"
+            ),
+            format!("\n}}, () => {AWAITING}] }})"),
+        ),
+        Form::Skill => (
+            format!("(({MODULE}, {IMPORT}, {AWAITING}) => {{ {STRICT}\n"),
+            format!("\nreturn {exported};\n}})"),
+        ),
+    };
+    let imports = modules::take_imports(&mut program, &mut head, in_session).into_iter().map(place).collect();
+    if in_session {
+        session_names::keep(&mut program, &builder);
+    }
     let generated = Codegen::new()
         .with_options(CodegenOptions {
             comments: CommentOptions::disabled(),
@@ -118,7 +183,7 @@ pub(super) fn translate(source: &str) -> Result<Translated, SyntaxError> {
             })
         }),
     );
-    let javascript = head + &generated.code + "\n}, () => " + AWAITING + "])";
+    let javascript = head + &generated.code + &tail;
     Ok(Translated { javascript, positions })
 }
 
@@ -168,7 +233,15 @@ fn return_last_expression<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a
 /// The JavaScript of a program, or what is wrong with it.
 #[cfg(test)]
 pub(super) fn translated(source: &str) -> String {
-    translate(source).map_or_else(|error| format!("SyntaxError: {}", error.message), |done| done.javascript)
+    translate(source, false)
+        .map_or_else(|error| format!("SyntaxError: {}", error.message), |done| done.javascript)
+}
+
+/// The JavaScript of a session's program.
+#[cfg(test)]
+pub(super) fn translated_in_session(source: &str) -> String {
+    translate(source, true)
+        .map_or_else(|error| format!("SyntaxError: {}", error.message), |done| done.javascript)
 }
 
 #[cfg(test)]
@@ -199,7 +272,7 @@ mod tests {
 
     #[test]
     fn syntax_errors_have_a_place() {
-        let place = |source| translate(source).err().and_then(|SyntaxError { place, .. }| place);
+        let place = |source| translate(source, false).err().and_then(|SyntaxError { place, .. }| place);
         assert_eq!(place("let a = 1;\nlet b = ;"), Some(Place { line: 2, column: 9 }));
         assert_eq!(place("let a = 1;\nlet a = 2;").map(|place| place.line), Some(1));
         assert_eq!(place(&"(".repeat(100_000)).map(|place| place.line), Some(1));
@@ -209,7 +282,9 @@ mod tests {
     fn positions_come_back() {
         let source =
             "import * as m from \"m\";\ninterface I {\n  a: number;\n}\n\n// é\nconst é = '😀'; m.f(é);\n";
-        let Ok(Translated { javascript, positions }) = translate(source) else { panic!("it is valid") };
+        let Ok(Translated { javascript, positions }) = translate(source, false) else {
+            panic!("it is valid")
+        };
         let (before, _) = javascript.split_at(javascript.find("m.f").unwrap_or_default());
         let line = before.lines().count() as u32;
         let column = before.lines().last().map_or(0, |line| line.chars().count()) as u32 + 1;

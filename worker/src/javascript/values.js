@@ -1,8 +1,15 @@
 // Values on their way out: JSON that keeps as much as JSON can hold.
 (native, realm) => {
+  // The names of a session's programs.
+  realm.scope = Object.create(null);
+  realm.declare = (...names) => {
+    for (const name of names) if (!(name in realm.scope)) realm.scope[name] = undefined;
+  };
+
   const { stringify } = JSON;
   const { isArray } = Array;
-  const { getPrototypeOf, create } = Object;
+  const { DataView, Date, Error, Iterator, Map, Promise, RegExp, Set, Uint8Array, Uint8ClampedArray, WeakMap } = globalThis;
+  const { getPrototypeOf, create, hasOwn, keys } = Object;
   const { isView } = ArrayBuffer;
   const fromCharCode = String.fromCharCode;
   const unbound = (method) => Function.prototype.call.bind(method);
@@ -26,6 +33,9 @@
     value instanceof Uint8Array || value instanceof ArrayBuffer || value instanceof Uint8ClampedArray ||
     value instanceof DataView;
 
+  const DEPTH_MAX = 120;
+  const ITERATED_MAX = 10000;
+
   const fromMap = (map) => {
     const entries = [...map];
     if (!entries.every(([key]) => typeof key === "string" || typeof key === "number")) return entries;
@@ -33,24 +43,57 @@
     for (const [key, value] of entries) object[key] = value;
     return object;
   };
+  // What an iterator gives, as far as that is not without end. It can be read but once.
+  const readAlready = new WeakMap();
+  const fromIterator = (iterator, isArgument) => {
+    const items = readAlready.get(iterator) ?? [];
+    if (items.length) return items;
+    readAlready.set(iterator, items);
+    for (const item of iterator) {
+      if (items.length === ITERATED_MAX) {
+        if (isArgument) throw new TypeError(`an iterator of more than ${ITERATED_MAX} items cannot be passed to a tool`);
+        items.push("… more than 10,000 items: the rest of the iterator was not read …");
+        break;
+      }
+      items.push(item);
+    }
+    return items;
+  };
+  const fromError = (error) => {
+    const cause = hasOwn(error, "cause") ? { cause: error.cause } : {};
+    return { name: error.name, message: error.message, ...error, ...cause };
+  };
+  // Bytes with a type are what the supervisor knows as a file.
+  const isFile = (value) => typeof value.mimeType === "string" && isBytes(value.data);
+  const fromFile = ({ data, mimeType, name }) => {
+    const file = { base64: native.toBase64(latin1(data)), mime_type: mimeType };
+    return typeof name === "string" ? { ...file, name } : file;
+  };
 
-  const fromObject = (value) => {
+  const fromObject = (value, isArgument) => {
     if (value instanceof Map) return fromMap(value);
     if (value instanceof Set) return [...value];
-    if (value instanceof Error) return { name: value.name, message: value.message, ...value };
-    if (isBytes(value)) return { base64: native.toBase64(latin1(value)) };
+    if (value instanceof Error) return fromError(value);
+    if (isBytes(value)) {
+      const base64 = native.toBase64(latin1(value));
+      return isArgument ? base64 : { base64 };
+    }
     if (isView(value)) return Array.from(value);
-    if (value instanceof RegExp) return String(value);
+    if (value instanceof RegExp || value instanceof realm.URLSearchParams) return String(value);
     if (value instanceof Promise) return "[Promise: use await]";
+    if (value instanceof Iterator) return fromIterator(value, isArgument);
     return realm.serverName(value) ?? value;
   };
 
-  const plain = (key, value) => {
+  const formOf = (holder, key, value, isArgument) => {
     switch (typeof value) {
       case "object": {
-        if (value === null || isArray(value)) return value;
+        // `JSON.stringify` makes null of a date that is none, before anybody is asked.
+        if (value === null) return holder[key] instanceof Date ? "Invalid Date" : value;
+        if (isArray(value)) return value;
         const prototype = getPrototypeOf(value);
-        return prototype === objectPrototype || prototype === null ? value : fromObject(value);
+        if (prototype !== objectPrototype && prototype !== null) return fromObject(value, isArgument);
+        return !isArgument && isFile(value) ? fromFile(value) : value;
       }
       case "number":
         return value - value === 0 ? value : `${value}`;
@@ -64,32 +107,70 @@
         return value;
     }
   };
+  function plain(key, value) {
+    return formOf(this, key, value, false);
+  }
 
   // For arguments: what has no form in JSON is a slip there, where a result is better described than refused.
-  const strict = (key, value) => {
+  function strict(key, value) {
     const slip = (what) => new TypeError(`${what} cannot be passed to a tool${key ? ` (${key})` : ""}`);
     if (typeof value === "function" || typeof value === "symbol") throw slip(`a ${typeof value}`);
     if (value instanceof Promise) throw slip("a Promise without await");
-    return plain(key, value);
+    return formOf(this, key, value, true);
+  }
+
+  const tooDeep = () => new RangeError("the value is cyclic or nested too deeply for JSON: pass on the parts that matter");
+  const TOO_DEEP = {};
+  // A copy without what `JSON.stringify` cannot pass: cycles, and objects whose own code fails.
+  const copyOf = (holder, key, around) => {
+    const level = around.length;
+    try {
+      let value = holder[key];
+      if (typeof value?.toJSON === "function") value = value.toJSON(key);
+      value = formOf(holder, key, value, false);
+      if (typeof value !== "object" || value === null) return value;
+      if (around.includes(value)) return "[Circular]";
+      if (level === DEPTH_MAX) throw TOO_DEEP;
+      around.push(value);
+      const copy = isArray(value) ? [] : create(null);
+      for (const name of isArray(value) ? value.keys() : keys(value)) copy[name] = copyOf(value, name, around);
+      around.pop();
+      return copy;
+    } catch (error) {
+      if (error === TOO_DEEP) throw error;
+      around.length = level;
+      return `[${error?.name ?? typeof error} when it was read: ${error?.message ?? String(error)}]`;
+    }
   };
 
-  // JSON of a value; undefined when there is nothing to say.
+  const explained = (error) => {
+    if (error instanceof TypeError && /circular/.test(error.message)) {
+      return new TypeError("the value is cyclic, and JSON cannot hold that: pass on the parts that matter");
+    }
+    return error instanceof RangeError && /call stack/.test(error.message) ? tooDeep() : error;
+  };
+
+  // JSON of a value, as docs/values.md says; undefined when there is nothing to say.
   realm.encode = (value, isArgument = false) => {
     try {
       return stringify(value, isArgument ? strict : plain);
     } catch (error) {
-      if (error instanceof TypeError && /circular/.test(error.message)) {
-        throw new TypeError("the value is cyclic, and JSON cannot hold that: pass on the parts that matter");
-      }
-      if (error instanceof RangeError && /call stack/.test(error.message)) {
-        throw new RangeError("the value is cyclic or nested too deeply for JSON: pass on the parts that matter");
-      }
-      throw error;
+      if (isArgument || error instanceof RangeError) throw explained(error);
+    }
+    try {
+      return stringify(copyOf({ "": value }, "", []));
+    } catch (error) {
+      throw error === TOO_DEEP ? tooDeep() : explained(error);
     }
   };
 
   // Text that is valid in UTF-8, of bounded length; null for what is no text.
-  realm.clip = (value) => (typeof value === "string" ? wellFormed(slice(value, 0, 4096)) : null);
+  realm.clip = (value) => {
+    if (typeof value !== "string") return null;
+    if (value.length <= 3900) return wellFormed(value);
+    const count = `${value.length - 3700}`.replace(/\B(?=(\d{3})+$)/g, ",");
+    return wellFormed(`${slice(value, 0, 2500)} … ${count} more characters … ${slice(value, -1200)}`);
+  };
   realm.global = (name, value) =>
     Object.defineProperty(globalThis, name, { value, configurable: true, writable: true, enumerable: false });
   realm.latin1 = latin1;

@@ -192,6 +192,8 @@
     }
   });
 
+  realm.URLSearchParams = URLSearchParams;
+
   const absent = (name, reason, instead) =>
     `${name} is not available in the Lockhouse sandbox: ${reason}; use ${instead} instead`;
   const noNetwork = (name) => new Error(absent(name, "there is no network", "a tool of an MCP server"));

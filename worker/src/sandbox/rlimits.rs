@@ -7,9 +7,6 @@ use super::SandboxError;
 
 const STACK_BYTES: u64 = 8 * 1024 * 1024;
 const DESCRIPTORS: u64 = 64;
-/// CPU time that a worker may be given in all its runs, seconds. The supervisor gives each run its own part of it before it
-/// sends the code: it can lower this limit from outside, and the worker can set none.
-const CPU_SECONDS_MAX: u64 = 24 * 60 * 60;
 /// Threads of one worker, where processes are counted per user namespace.
 const TASKS: u64 = 256;
 
@@ -41,7 +38,7 @@ pub(super) fn set(
         (Resource::MEMLOCK, 0, 0),
         (Resource::MSGQUEUE, 0, 0),
         (Resource::STACK, STACK_BYTES, STACK_BYTES),
-        (Resource::CPU, cpu, CPU_SECONDS_MAX.max(cpu.saturating_add(1))),
+        (Resource::CPU, cpu, cpu.saturating_add(1)),
         (Resource::DATA, memory, memory),
         (Resource::AS, memory, memory),
     ];

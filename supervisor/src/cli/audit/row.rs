@@ -37,6 +37,7 @@ pub(super) fn shown_time(time: &str) -> String {
 fn name(event: &Event) -> &'static str {
     match event {
         Event::Execution { .. } => "execution",
+        Event::Skill { .. } => "skill",
         Event::Call { .. } => "call",
         Event::Approval { .. } => "approval",
         Event::Denial { .. } => "denial",
@@ -54,6 +55,9 @@ fn parts(event: &Event) -> Option<(&str, String, String)> {
             let client = client.as_ref().map(|client| format!(" from {client}")).unwrap_or_default();
             let told = format!("{code_bytes} bytes{client}; servers: {}", servers.join(", "));
             (execution, language.clone(), told)
+        }
+        Event::Skill { execution, skill, version, code, .. } => {
+            (execution, skill.clone(), format!("version {version}, code {}", code.get(..16).unwrap_or(code)))
         }
         Event::Call { about, arguments, decision, rule, approval } => {
             let approval =

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lockhouse_protocol::ServerName;
 
 use super::secrets;
-use crate::catalog::identifier;
+use crate::catalog::python_name;
 use crate::config::{Edit, Entry, LeftOut, Listed, Surroundings, Unresolved, usable};
 use crate::upstream::{ServerDefinition, ServerLimits};
 
@@ -80,7 +80,7 @@ impl<'s> Judge<'s> {
         surroundings: &'s Surroundings,
     ) -> Self {
         let holder = |(name, definition): (&ServerName, &ServerDefinition)| {
-            (identifier(name.as_str()), (name.clone(), Holder::Configured(definition.origin.clone())))
+            (python_name(name.as_str()), (name.clone(), Holder::Configured(definition.origin.clone())))
         };
         Self { edit, surroundings, holders: configured.iter().map(holder).collect() }
     }
@@ -103,7 +103,7 @@ impl<'s> Judge<'s> {
             }
             Err(reason) => return Err(reason),
         };
-        if let Some((holder, held)) = self.holders.get(&identifier(name.as_str())) {
+        if let Some((holder, held)) = self.holders.get(&python_name(name.as_str())) {
             return Ok(Verdict::Leave(in_the_way(&name, &entry, holder, held)));
         }
         if self.edit.server(name.as_str()).is_some() {
@@ -113,7 +113,7 @@ impl<'s> Judge<'s> {
         }
         let entry = Box::new(entry);
         let holder = Holder::Taken { client: client.to_owned(), entry: entry.clone() };
-        self.holders.insert(identifier(name.as_str()), (name.clone(), holder));
+        self.holders.insert(python_name(name.as_str()), (name.clone(), holder));
         Ok(Verdict::Take { name, entry, lacks })
     }
 }

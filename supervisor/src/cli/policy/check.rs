@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lockhouse_policies::{Diagnostic, printable};
+use lockhouse_policies::{Diagnostic, SKILLS, printable};
 use lockhouse_protocol::ServerName;
 use serde_json::{Value, json};
 
@@ -78,7 +78,11 @@ impl Checked {
         if let (Ok(_), Ok(settings)) = (&policy, &settings) {
             let configured = &settings.servers;
             not_in_policy = configured.keys().filter(|name| !servers.contains(name)).cloned().collect();
-            not_configured = servers.iter().filter(|name| !configured.contains_key(name)).cloned().collect();
+            not_configured = servers
+                .iter()
+                .filter(|name| !configured.contains_key(name) && name.as_str() != SKILLS)
+                .cloned()
+                .collect();
         }
         let faults = policy.err().into_iter().chain(settings.err()).collect();
         Self { files: checked, faults, servers, not_in_policy, not_configured }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use lockhouse_protocol::ServerName;
 
 use super::secrets::{remove_unused, secrets};
-use crate::catalog::identifier;
+use crate::catalog::python_name;
 use crate::cli::terminal::harmless;
 use crate::cli::{USAGE, complain, complain_config};
 use crate::config::{self, ConfigError, Edit, Files, Settings};
@@ -57,7 +57,7 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
     let servers = if is_new { BTreeMap::new() } else { super::load(files)?.servers };
     let mut edit = Edit::open(files).map_err(|error| complain_config(&error))?;
     let name = entry.name.to_string();
-    let same = |other: &&ServerName| identifier(other.as_str()) == identifier(&name);
+    let same = |other: &&ServerName| python_name(other.as_str()) == python_name(&name);
     if edit.server(&name).is_none()
         && let Some((other, server)) = servers.iter().find(|(other, _)| same(other))
     {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::config::{Written, looks_secret};
-use crate::upstream::{Authorization, Confinement, HttpEndpoint, Reach, ServerCommand, ServerDefinition};
+use crate::upstream::{
+    Authorization, Confinement, Decode, HttpEndpoint, Reach, ServerCommand, ServerDefinition,
+};
 
 /// In place of a value.
 const HIDDEN: &str = "***";
@@ -33,6 +35,9 @@ pub(super) fn described(server: &ServerDefinition, written: &Written) -> Map<Str
     }
     if !server.tools.except.is_empty() {
         set("except_tools", server.tools.except.clone().into());
+    }
+    if server.decode == Decode::Json {
+        set("decode", "json".into());
     }
     described
 }

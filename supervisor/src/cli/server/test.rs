@@ -10,12 +10,12 @@ use lockhouse_protocol::{CallId, ExecutionId, Request, ServerName, ToolName};
 
 use super::{find, load};
 use crate::ai_client::OpenQuestions;
+use crate::ai_client::Owner;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::unavailable::why_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config, start_with};
 use crate::config::{self, Files, Settings};
 use crate::gate::{Asked, Requester, Scope};
-use crate::results::Owner;
 use crate::supervisor::Supervisor;
 use crate::upstream::{Caller, Connection, Ending, Reach};
 use steps::Steps;

@@ -10,9 +10,9 @@ use super::mcp_servers::{command, reach};
 use super::syntax::{OWN_REFERENCES, Syntax};
 use super::tree::{Key, Node, Table, get};
 use crate::config::entry::{Entry, EntryCommand, EntryLimits, EntryOAuth, EntryUrl, LeftOut};
-use crate::upstream::{Confinement, Start, ToolSelection};
+use crate::upstream::{Confinement, Decode, Start, ToolSelection};
 
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 22] = [
     "command",
     "args",
     "env",
@@ -33,6 +33,7 @@ const KEYS: [&str; 21] = [
     "queue_timeout_seconds",
     "enabled_tools",
     "disabled_tools",
+    "decode",
     "description",
 ];
 const OAUTH_KEYS: [&str; 7] =
@@ -135,6 +136,7 @@ fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {
         only: fields.names("enabled_tools")?,
         except: fields.names("disabled_tools")?.unwrap_or_default(),
     };
+    entry.decode = decode(fields)?;
     // Last: a server that is switched off is checked all the same.
     if fields.flag("enabled")? == Some(false) { Err(LeftOut::Disabled) } else { Ok(entry) }
 }
@@ -180,6 +182,14 @@ fn start(fields: Fields<'_>) -> Result<Start, LeftOut> {
         }
     };
     Ok(Start { lazy, idle_stop: seconds(fields, "idle_stop_seconds")? })
+}
+
+fn decode(fields: Fields<'_>) -> Result<Decode, LeftOut> {
+    match fields.text("decode")? {
+        None | Some("text") => Ok(Decode::Text),
+        Some("json") => Ok(Decode::Json),
+        Some(_) => Err(LeftOut::Unexpected { key: "decode".into(), expected: "\"text\" or \"json\"" }),
+    }
 }
 
 fn confinement(fields: Fields<'_>) -> Result<Option<Confinement>, LeftOut> {

@@ -1,9 +1,9 @@
 //! What a person is told about one call.
 
-use lockhouse_policies::PendingCall;
+use lockhouse_policies::{PendingCall, SKILLS};
 use serde::{Deserialize, Serialize};
 
-use super::visible::{Excerpt, compact, one_line, pretty};
+use super::visible::{Excerpt, compact, in_lines, one_line, pretty};
 use crate::catalog::Claims;
 
 /// Characters of arguments on several lines, and on one line of a table.
@@ -45,6 +45,8 @@ impl Facts {
         together: usize,
     ) -> Self {
         let Excerpt { text, left_out } = match together {
+            // Code is read line by line.
+            1 if pending.server().as_str() == SKILLS => in_lines(pending.arguments(), PRETTY_CHARS_MAX),
             1 => pretty(pending.arguments(), PRETTY_CHARS_MAX),
             _ => compact(pending.arguments(), COMPACT_CHARS_MAX),
         };

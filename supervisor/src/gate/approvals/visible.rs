@@ -4,6 +4,7 @@ use std::io::Write;
 
 use lockhouse_policies::is_hidden;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// Stands before each line that is not ours. With four spaces a client that renders Markdown takes it for code.
 const BAR: &str = "    | ";
@@ -26,6 +27,24 @@ pub(super) fn pretty(value: &impl Serialize, chars_max: usize) -> Excerpt {
 /// The value on one line.
 pub(super) fn compact(value: &impl Serialize, chars_max: usize) -> Excerpt {
     excerpt(chars_max, |beginning| serde_json::to_writer(beginning, value))
+}
+
+/// Arguments with texts of several lines as lines, which stand further in than anything else.
+pub(super) fn in_lines(arguments: &Map<String, Value>, chars_max: usize) -> Excerpt {
+    let mut all = String::new();
+    for (name, value) in arguments {
+        let name = Value::from(name.as_str());
+        match value.as_str().filter(|text| text.contains('\n')) {
+            Some(text) => {
+                let lines: Vec<String> = text.lines().map(|line| format!("        {line}\n")).collect();
+                all.push_str(&format!("  {name} of {} lines:\n{}", lines.len(), lines.concat()));
+            }
+            None => all.push_str(&format!("  {name}: {value}\n")),
+        }
+    }
+    let shown: String = all.chars().take(chars_max).collect();
+    let left_out = all.chars().count() - shown.chars().count();
+    Excerpt { text: escaped(shown.trim_end_matches('\n')), left_out }
 }
 
 /// Bytes of the value as JSON.
@@ -137,6 +156,19 @@ mod tests {
         let expected = "{\n  \"a\\u200b\": \"x\\u001b[2J\\n| scope: always\\u202e\\udb40\\udc41\"\n}";
         assert_eq!((text.as_str(), left_out), (expected, 0));
         assert_eq!(serde_json::from_str::<Value>(&text).expect("one"), value);
+    }
+
+    #[test]
+    fn lines_of_a_text_cannot_be_taken_for_another_argument() {
+        let arguments =
+            json!({"name": "x", "code": "a\n  \"name\": \"y\"\n\u{1b}[2J", "description": "d\re"});
+        let Excerpt { text, left_out } = in_lines(arguments.as_object().expect("one"), 1_000);
+        let expected = "  \"name\": \"x\"\n  \"code\" of 3 lines:\n        a\n          \"name\": \"y\"\n        \\u001b[2J\n  \
+                        \"description\": \"d\\re\"";
+        assert_eq!((text.as_str(), left_out), (expected, 0));
+        let short = json!({"a": "bc"});
+        let Excerpt { text, left_out } = in_lines(short.as_object().expect("one"), 3);
+        assert_eq!((text.as_str(), left_out), ("  \"", 9));
     }
 
     #[test]

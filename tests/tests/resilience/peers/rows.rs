@@ -137,6 +137,10 @@ fn places() -> Vec<Row> {
         killed("refused in mid-run", "it sent Refused while running"),
         ok("done twice", json!(1)),
         ok("a request after the end", json!(1)),
+        ok("ready after the end", json!(1)),
+        ok("a request twice after the end", json!(1)),
+        ok("a flood after the end", json!(1)),
+        ok("exits after the end", json!(1)),
         ok("output after the end", json!(1)),
         ok("garbage after the end", json!(1)),
     ]

@@ -1,0 +1,369 @@
+//! Text as the words that are compared: in lower case, split where names are joined, without the endings of English.
+
+/// Characters of a word that count; a longer one is cut.
+const WORD_CHARS_MAX: usize = 32;
+
+/// Words that say nothing of what is wanted.
+const STOP_WORDS: [&str; 105] = [
+    "a",
+    "about",
+    "after",
+    "again",
+    "also",
+    "am",
+    "an",
+    "and",
+    "any",
+    "are",
+    "as",
+    "at",
+    "be",
+    "because",
+    "been",
+    "but",
+    "by",
+    "can",
+    "could",
+    "did",
+    "do",
+    "does",
+    "doing",
+    "done",
+    "each",
+    "for",
+    "from",
+    "had",
+    "has",
+    "have",
+    "he",
+    "her",
+    "here",
+    "him",
+    "his",
+    "how",
+    "i",
+    "if",
+    "in",
+    "into",
+    "is",
+    "it",
+    "its",
+    "just",
+    "let",
+    "may",
+    "me",
+    "might",
+    "more",
+    "most",
+    "must",
+    "my",
+    "need",
+    "no",
+    "nobody",
+    "not",
+    "now",
+    "of",
+    "on",
+    "one",
+    "or",
+    "our",
+    "please",
+    "say",
+    "she",
+    "should",
+    "so",
+    "some",
+    "somebody",
+    "someone",
+    "something",
+    "such",
+    "than",
+    "that",
+    "the",
+    "their",
+    "them",
+    "then",
+    "there",
+    "these",
+    "they",
+    "this",
+    "those",
+    "to",
+    "too",
+    "us",
+    "use",
+    "using",
+    "very",
+    "via",
+    "want",
+    "was",
+    "we",
+    "were",
+    "what",
+    "when",
+    "where",
+    "which",
+    "who",
+    "whom",
+    "why",
+    "will",
+    "with",
+    "would",
+    "you",
+];
+
+/// Words that say little of what is wanted, and that few descriptions have: counted by how rare they are they would say much.
+const WEAK_WORDS: [&str; 94] = [
+    "actually",
+    "all",
+    "back",
+    "bad",
+    "between",
+    "big",
+    "certain",
+    "current",
+    "different",
+    "else",
+    "every",
+    "everything",
+    "exactly",
+    "exist",
+    "few",
+    "first",
+    "follow",
+    "full",
+    "gets",
+    "getting",
+    "give",
+    "given",
+    "go",
+    "good",
+    "got",
+    "happen",
+    "happened",
+    "help",
+    "important",
+    "keep",
+    "kind",
+    "know",
+    "last",
+    "least",
+    "less",
+    "like",
+    "long",
+    "look",
+    "made",
+    "make",
+    "many",
+    "much",
+    "multiple",
+    "new",
+    "next",
+    "nice",
+    "off",
+    "often",
+    "old",
+    "only",
+    "other",
+    "out",
+    "over",
+    "own",
+    "part",
+    "particular",
+    "possible",
+    "previous",
+    "put",
+    "quickly",
+    "ready",
+    "real",
+    "really",
+    "related",
+    "right",
+    "same",
+    "see",
+    "several",
+    "simple",
+    "since",
+    "single",
+    "small",
+    "still",
+    "take",
+    "tell",
+    "thing",
+    "through",
+    "today",
+    "tomorrow",
+    "try",
+    "turn",
+    "under",
+    "up",
+    "wanted",
+    "way",
+    "well",
+    "while",
+    "whole",
+    "within",
+    "without",
+    "work",
+    "working",
+    "wrote",
+    "yesterday",
+];
+
+/// What a word of a query counts.
+pub(super) fn weight(word: &str) -> f32 {
+    if WEAK_WORDS.binary_search(&word).is_ok() { 0.35 } else { 1.0 }
+}
+
+pub(super) fn says_nothing(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok() || word == "your" || word == "yours"
+}
+
+/// The words of a name, at most `most`, each as it is compared. A joined word counts as its parts and as a whole.
+pub(super) fn of_name(text: &str, most: usize) -> Vec<String> {
+    let mut words = Vec::new();
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        if words.len() >= most {
+            break;
+        }
+        let word: String = word.chars().take(WORD_CHARS_MAX).collect();
+        let parts = parts(&word);
+        if parts.len() > 1 {
+            let telling = parts.iter().filter(|part| part.chars().nth(1).is_some());
+            words.extend(telling.map(|part| stem(&part.to_lowercase())));
+        }
+        words.push(stem(&word.to_lowercase()));
+    }
+    words.truncate(most);
+    words
+}
+
+/// The words of a text. Here joined words are brands, which are no parts: OpenAI opens nothing.
+pub(super) fn of_text(text: &str, most: usize) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let cut = |word: &str| word.chars().take(WORD_CHARS_MAX).collect::<String>().to_lowercase();
+    words.take(most).map(|word| stem(&cut(word))).collect()
+}
+
+/// `generateReactCode` is three, `parseXMLFile` too, `utf8` two.
+fn parts(word: &str) -> Vec<&str> {
+    let characters: Vec<(usize, char)> = word.char_indices().collect();
+    let (mut parts, mut start) = (Vec::new(), 0);
+    for (index, window) in characters.windows(2).enumerate() {
+        let [(_, before), (at, here)] = [window[0], window[1]];
+        let after = characters.get(index + 2).map(|(_, after)| *after);
+        // The plural of capitals, as in URLs, is one word.
+        if after.is_none() && before.is_uppercase() && here == 's' {
+            continue;
+        }
+        let rises = before.is_lowercase() && here.is_uppercase();
+        let plural = after == Some('s') && characters.len() == index + 3;
+        let ends_capitals =
+            before.is_uppercase() && here.is_uppercase() && after.is_some_and(char::is_lowercase) && !plural;
+        if rises || ends_capitals || before.is_numeric() != here.is_numeric() {
+            parts.push(&word[start..at]);
+            start = at;
+        }
+    }
+    parts.push(&word[start..]);
+    parts
+}
+
+/// A word in lower case without the endings that make no other word of it. Both sides are treated alike, so the stem itself
+/// need not be a word.
+pub(super) fn stem(word: &str) -> String {
+    if !word.is_ascii() || word.len() < 3 {
+        return word.to_owned();
+    }
+    let mut stem = singular(word);
+    for ending in ["ing", "ed"] {
+        if let Some(rest) = stem.strip_suffix(ending)
+            && rest.len() >= 3
+            && rest.contains(['a', 'e', 'i', 'o', 'u', 'y'])
+        {
+            stem = undoubled(rest).to_owned();
+            break;
+        }
+    }
+    if let Some(rest) = stem.strip_suffix("ion")
+        && rest.len() >= 4
+        && ["at", "et", "it", "ut"].iter().any(|ending| rest.ends_with(ending))
+    {
+        stem = rest.to_owned();
+    }
+    if stem.len() > 3
+        && let Some(rest) = stem.strip_suffix('e')
+    {
+        stem = rest.to_owned();
+    }
+    stem
+}
+
+fn singular(word: &str) -> String {
+    for ending in ["ies", "ied"] {
+        if let Some(rest) = word.strip_suffix(ending)
+            && rest.len() > 1
+        {
+            return format!("{rest}y");
+        }
+    }
+    for ending in ["sses", "xes", "ches", "shes", "zes"] {
+        if word.ends_with(ending) {
+            return word[..word.len() - 2].to_owned();
+        }
+    }
+    let stays = ["ss", "us", "is"].iter().any(|ending| word.ends_with(ending));
+    word.strip_suffix('s').filter(|_| !stays).unwrap_or(word).to_owned()
+}
+
+/// `running` is `run`, `calling` is `call`.
+fn undoubled(word: &str) -> &str {
+    let bytes = word.as_bytes();
+    match bytes {
+        [.., a, b] if a == b && !b"lsz".contains(b) && !b"aeiou".contains(b) => &word[..word.len() - 1],
+        _ => word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stop_words_are_in_order() {
+        assert!(STOP_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn joined_names_are_their_parts_and_themselves() {
+        let of = |text| of_name(text, 20);
+        assert_eq!(of("generateReactCode"), ["generat", "react", "cod", "generatereactcod"]);
+        assert_eq!(of("mcp__github__list-issues"), ["mcp", "github", "list", "issu"]);
+        assert_eq!(of("PRs URLs"), ["pr", "url"]);
+        assert_eq!(of("parseXMLFile utf8"), ["pars", "xml", "fil", "parsexmlfil", "utf", "utf8"]);
+        assert_eq!(of("Größe, 数据"), ["größe", "数据"]);
+    }
+
+    #[test]
+    fn forms_of_a_word_are_one() {
+        for forms in [
+            &["create", "creates", "created", "creating", "creation"][..],
+            &["query", "queries", "queried", "querying"],
+            &["run", "runs", "running"],
+            &["delete", "deleted", "deletion"],
+            &["search", "searches", "searching"],
+            &["box", "boxes"],
+            &["call", "calling", "called"],
+        ] {
+            let stems: Vec<String> = forms.iter().map(|form| stem(form)).collect();
+            assert!(stems.iter().all(|one| *one == stems[0]), "{stems:?}");
+        }
+        assert_ne!(stem("status"), stem("state"));
+    }
+
+    #[test]
+    fn a_text_of_any_size_costs_no_more_than_its_bound() {
+        assert_eq!(of_name(&"word ".repeat(100_000), 50).len(), 50);
+        assert_eq!(of_text(&"x".repeat(1_000_000), 50)[0].len(), WORD_CHARS_MAX);
+    }
+}

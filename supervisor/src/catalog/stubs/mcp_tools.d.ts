@@ -1,0 +1,97 @@
+declare module "mcp_tools" {
+  type Row = Record<string, any>;
+  type Named = string | object;
+
+  /** A tool call, or a question about tools, that failed. */
+  export class ToolError extends Error {
+    constructor(message: string, details?: { code?: string; server?: string; tool?: string; retryable?: boolean });
+    /** Such as "denied", "invalid_arguments", "unknown_tool", "rate_limited", "timeout" or "tool_failed". */
+    code: string;
+    server?: string;
+    tool?: string;
+    retryable: boolean;
+  }
+  /** Bytes as a tool answered them: an image, a sound, a file. */
+  export interface Blob {
+    data: Uint8Array;
+    mimeType?: string;
+    uri?: string;
+    type?: string;
+  }
+  export interface CallOptions {
+    /** Seconds to wait, in place of the server's configured time. */
+    timeout?: number;
+  }
+  export interface SearchOptions {
+    query?: string;
+    search?: string | string[];
+    limit?: number;
+    detail?: "names" | "signatures" | "full";
+  }
+
+  /** The MCP servers this code may use, with their state and number of tools. */
+  export function listServers(): Promise<Row[]>;
+  /** Permitted tools that match, best first, each with its signature. */
+  export function searchTools(query?: string | SearchOptions, options?: number | SearchOptions): Promise<Row[]>;
+  /** The same, with the names that `callMCPTool` takes: `discoverMCPTools({ search: ["issues"] })`. */
+  export function discoverMCPTools(query?: string | SearchOptions, options?: number | SearchOptions): Promise<Row[]>;
+  /** One tool in full: `describe("github", "list_issues")` or `describe("github.list_issues")`. */
+  export function describe(server: string, tool?: string): Promise<Row>;
+  /** Calls a tool by name: `callTool("github", "list_issues", {...})` or `callTool("github.list_issues", {...})`. */
+  export function callTool(name: string, args?: Row, options?: CallOptions): Promise<any>;
+  export function callTool(server: string, tool: string, args?: Row, options?: CallOptions): Promise<any>;
+  /** Name, description and JSON schema of a tool: `getToolSchema("mcp__github__list_issues")`. */
+  export function getToolSchema(name: string): Promise<Row>;
+  /** The permitted resources of a server. */
+  export function listResources(server: Named): Promise<Row[]>;
+  /** A resource by its URI: a string for text, an object with `data` for bytes; an array for several. */
+  export function readResource(server: Named, uri: string): Promise<any>;
+  /** The permitted prompts of a server. */
+  export function listPrompts(server: Named): Promise<Row[]>;
+  /** A prompt: an object with `messages`, each with `role` and `content`. */
+  export function getPrompt(server: Named, name: string, args?: Record<string, string>): Promise<Row>;
+
+  export {
+    callTool as call_tool,
+    callTool as callMCPTool,
+    callTool as call_mcp_tool,
+    getToolSchema as get_tool_schema,
+    getPrompt as get_prompt,
+    listPrompts as list_prompts,
+    listResources as list_resources,
+    listServers as list_servers,
+    readResource as read_resource,
+    discoverMCPTools as discover_mcp_tools,
+    searchTools as search_tools,
+  };
+}
+
+declare const mcp_tools: typeof import("mcp_tools");
+declare const mcp: typeof import("mcp_tools");
+declare const ToolError: typeof import("mcp_tools").ToolError;
+declare const callTool: typeof import("mcp_tools").callTool;
+declare const call_tool: typeof import("mcp_tools").callTool;
+declare const callMCPTool: typeof import("mcp_tools").callTool;
+declare const call_mcp_tool: typeof import("mcp_tools").callTool;
+declare const describe: typeof import("mcp_tools").describe;
+declare const getToolSchema: typeof import("mcp_tools").getToolSchema;
+declare const get_tool_schema: typeof import("mcp_tools").getToolSchema;
+declare const searchTools: typeof import("mcp_tools").searchTools;
+declare const search_tools: typeof import("mcp_tools").searchTools;
+declare const discoverMCPTools: typeof import("mcp_tools").discoverMCPTools;
+declare const discover_mcp_tools: typeof import("mcp_tools").discoverMCPTools;
+declare const listServers: typeof import("mcp_tools").listServers;
+declare const list_servers: typeof import("mcp_tools").listServers;
+declare const listResources: typeof import("mcp_tools").listResources;
+declare const list_resources: typeof import("mcp_tools").listResources;
+declare const readResource: typeof import("mcp_tools").readResource;
+declare const read_resource: typeof import("mcp_tools").readResource;
+declare const listPrompts: typeof import("mcp_tools").listPrompts;
+declare const list_prompts: typeof import("mcp_tools").listPrompts;
+declare const getPrompt: typeof import("mcp_tools").getPrompt;
+declare const get_prompt: typeof import("mcp_tools").getPrompt;
+
+interface String {
+  /** The value that this text is the JSON of. */
+  json(): any;
+}

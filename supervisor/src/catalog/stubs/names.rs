@@ -1,0 +1,49 @@
+//! Names that the stubs make: of types, and of what would else collide with a tool.
+
+use std::collections::HashSet;
+
+const CHARS_MAX: usize = 80;
+
+/// Names of one file.
+#[derive(Debug, Default)]
+pub(super) struct Names(HashSet<String>);
+
+impl Names {
+    pub(super) fn of<'a>(taken: impl IntoIterator<Item = &'a str>) -> Self {
+        Self(taken.into_iter().map(str::to_owned).collect())
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+
+    /// The name, or the first one like it that nothing else has.
+    pub(super) fn fresh(&mut self, wished: &str) -> String {
+        let mut name = wished.to_owned();
+        let mut number = 2;
+        while !self.0.insert(name.clone()) {
+            name = format!("{wished}_{number}");
+            number += 1;
+        }
+        name
+    }
+}
+
+/// `list_issues` and `state` as `ListIssuesState`.
+pub(super) fn type_name(outer: &str, inner: &str) -> String {
+    let mut name = String::with_capacity(outer.len() + inner.len());
+    for word in [outer, inner] {
+        let mut is_next_large = true;
+        for c in word.chars() {
+            if !c.is_ascii_alphanumeric() {
+                is_next_large = true;
+            } else if name.len() < CHARS_MAX {
+                name.push(if std::mem::take(&mut is_next_large) { c.to_ascii_uppercase() } else { c });
+            }
+        }
+    }
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name.insert(0, 'T');
+    }
+    name
+}

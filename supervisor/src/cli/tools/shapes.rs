@@ -1,0 +1,84 @@
+//! `lockhouse tools shapes`
+
+use std::process::ExitCode;
+
+use lockhouse_policies::Effect;
+use lockhouse_protocol::{ServerName, ToolName};
+use serde_json::{Value, json};
+
+use super::super::terminal::for_stdout;
+use super::super::{UNAVAILABLE, USAGE, complain};
+use super::{parse_name, print_rows};
+use crate::catalog::Tool;
+use crate::supervisor::Supervisor;
+
+/// Shows what was learned of results, or forgets it.
+pub(super) fn shapes(supervisor: &Supervisor, name: Option<&str>, as_json: bool, forget: bool) -> ExitCode {
+    let (only, tool) = match name.map(chosen).transpose() {
+        Ok(chosen) => chosen.map_or((None, None), |(server, tool)| (Some(server), tool)),
+        Err(status) => return status,
+    };
+    if let Some(server) = &only
+        && supervisor.gate().upstreams().get(server).is_none()
+    {
+        eprintln!("lockhouse: there is no server {server}; `lockhouse server list` shows all");
+        return ExitCode::from(USAGE);
+    }
+    let (only, tool) = (only.as_ref(), tool.as_ref());
+    if forget { forget_all(supervisor, only, tool) } else { show(supervisor, only, tool, as_json) }
+}
+
+fn show(
+    supervisor: &Supervisor,
+    only: Option<&ServerName>,
+    tool: Option<&ToolName>,
+    as_json: bool,
+) -> ExitCode {
+    let gate = supervisor.gate();
+    let mut rows: Vec<Value> = Vec::new();
+    for (server, found, standing) in gate.every_tool() {
+        // What a tool answers that nobody may call is nobody's business.
+        if standing == Some(Effect::Deny) {
+            continue;
+        }
+        if only.is_some_and(|only| only != server) || tool.is_some_and(|tool| *tool != found.name) {
+            continue;
+        }
+        let Some(connection) = gate.upstreams().get(server) else { continue };
+        let Some(observed) = connection.shapes.observed(&found) else { continue };
+        rows.push(json!({
+            "server": server.as_str(), "tool": found.name.as_str(), "results": connection.shapes.results(&found),
+            "observed": if as_json { observed } else { Tool::returns(&observed).into() },
+        }));
+    }
+    if rows.is_empty() {
+        eprintln!(
+            "lockhouse: nothing has been observed of that; tools with an output schema need no observing"
+        );
+    }
+    print_rows(&rows, as_json, &["server", "tool", "observed"]);
+    ExitCode::SUCCESS
+}
+
+fn forget_all(supervisor: &Supervisor, only: Option<&ServerName>, tool: Option<&ToolName>) -> ExitCode {
+    let gate = supervisor.gate();
+    let mut forgotten = 0;
+    for (server, connection) in gate.upstreams().iter() {
+        if only.is_none_or(|only| only == server) {
+            match connection.shapes.forget(tool) {
+                Ok(count) => forgotten += count,
+                Err(error) => return complain(&error, UNAVAILABLE),
+            }
+        }
+    }
+    println!("{}", for_stdout(&format!("forgot the results of {forgotten} tools")));
+    ExitCode::SUCCESS
+}
+
+/// `SERVER` or `SERVER.TOOL`.
+fn chosen(name: &str) -> Result<(ServerName, Option<ToolName>), ExitCode> {
+    if name.contains(['.', '/']) {
+        return parse_name(name).map(|(server, tool)| (server, Some(tool)));
+    }
+    ServerName::new(name).map(|server| (server, None)).map_err(|invalid| complain(&invalid, USAGE))
+}

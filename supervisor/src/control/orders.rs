@@ -1,0 +1,36 @@
+//! What a person asks about sessions, in one line that has one answer.
+
+use serde::{Deserialize, Serialize};
+
+use crate::sessions::{Listed, Sessions};
+
+/// Why a session ended, as the AI client is told.
+const BY_A_PERSON: &str = "a person ended it with `lockhouse sessions end`";
+
+/// The one line of whoever asks. The number is the version of these messages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Order {
+    ListSessions(u32),
+    /// Of this name.
+    EndSession(String),
+    EndSessions(u32),
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Told {
+    Sessions(Vec<Listed>),
+    /// Those of these names end. What runs in them is being stopped.
+    Ended(Vec<String>),
+}
+
+/// Does what is asked.
+pub(super) fn carry_out(order: &Order, sessions: &Sessions) -> Told {
+    match order {
+        Order::ListSessions(_) => Told::Sessions(sessions.list()),
+        Order::EndSession(name) => Told::Ended(sessions.end(Some(name), BY_A_PERSON)),
+        Order::EndSessions(_) => Told::Ended(sessions.end(None, BY_A_PERSON)),
+    }
+}

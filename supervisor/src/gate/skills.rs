@@ -1,0 +1,57 @@
+//! Skills as running code gets at them. Nothing is granted here: what a skill's code asks for comes from the worker that loaded
+//! it, like everything else that it asks for.
+
+use std::sync::Arc;
+
+use lockhouse_protocol::{Failure, FailureCode, Reply, SkillName};
+use serde_json::{Value, json};
+
+use super::{Gate, Requester, failure};
+use crate::skills::{Name, Origin, Skills};
+
+/// Skills that one search gives at most.
+const FOUND_MAX: usize = 50;
+
+impl Gate {
+    /// Skills, if they are not turned off.
+    pub(super) fn skills(&self) -> Result<&Arc<Skills>, Failure> {
+        let off = || {
+            failure(FailureCode::NotFound, "skills are turned off in the configuration of Lockhouse".into())
+        };
+        self.skills.as_ref().ok_or_else(off)
+    }
+
+    /// The code of a skill. That it was loaded is in the log before the worker has it.
+    pub(super) async fn load_skill(&self, from: &Requester, name: &SkillName) -> Reply {
+        let skills = self.skills()?.clone();
+        let name = Name::try_from(name).map_err(|wrong| failure(FailureCode::NotFound, wrong))?;
+        let loaded = tokio::task::spawn_blocking(move || skills.load(&name)).await;
+        let loaded = loaded.map_err(|error| failure(FailureCode::NotFound, error.to_string()))?;
+        let (skill, origin) = loaded.map_err(|error| failure(FailureCode::NotFound, error.to_string()))?;
+        let shared = match &origin {
+            Origin::Shared(directory) => Some(directory.display().to_string()),
+            Origin::Own | Origin::Draft => None,
+        };
+        self.audit.skill(from.caller.execution, from.client(), &skill, shared.as_deref()).map_err(
+            |error| {
+                tracing::error!("{error}");
+                failure(FailureCode::Denied, format!("the skill was not loaded: {error}"))
+            },
+        )?;
+        let told = json!({
+            "name": skill.name.as_str(), "version": skill.version, "language": skill.language.as_str(), "code": skill.code,
+        });
+        Ok(told.to_string().into_bytes())
+    }
+
+    pub(super) async fn search_skills(&self, query: String, limit: usize) -> Reply {
+        let skills = self.skills()?.clone();
+        let searching = move || -> Value {
+            let found = skills.search(&query, limit.clamp(1, FOUND_MAX));
+            found.iter().map(|skill| skill.summary()).collect()
+        };
+        let found = tokio::task::spawn_blocking(searching).await;
+        let found = found.map_err(|error| failure(FailureCode::NotFound, error.to_string()))?;
+        Ok(found.to_string().into_bytes())
+    }
+}

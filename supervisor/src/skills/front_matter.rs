@@ -1,0 +1,174 @@
+//! The YAML at the head of a SKILL.md: what it says, from whomever it comes.
+
+use std::collections::BTreeMap;
+
+use saphyr_parser::{Event, Parser, ScalarStyle};
+
+/// Events of a front matter: more are nobody's description of a skill.
+const EVENTS_MAX: usize = 2_000;
+/// How deep it may be nested.
+const DEPTH_MAX: usize = 16;
+
+/// What is said of a skill.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FrontMatter {
+    pub(super) name: Option<String>,
+    pub(super) description: Option<String>,
+    /// Keys and values of `metadata`; the values of a list stand one after the other.
+    pub(super) metadata: BTreeMap<String, Vec<String>>,
+}
+
+impl FrontMatter {
+    /// Reads what stands between the first line `---` and the next one.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub(super) fn parse(document: &str) -> Result<Self, String> {
+        let document = document.strip_prefix('\u{feff}').unwrap_or(document);
+        let mut lines = document.split_inclusive('\n');
+        if lines.next().is_none_or(|first| first.trim_end() != "---") {
+            return Err("it does not begin with a line ---, followed by name and description".into());
+        }
+        let head = document.find('\n').map_or(document.len(), |end| end + 1);
+        let mut length = 0;
+        for line in lines {
+            if line.trim_end() == "---" {
+                return Self::read(&document[head..head + length]);
+            }
+            length += line.len();
+        }
+        Err("its front matter has no end: a second line --- is missing".into())
+    }
+
+    fn read(yaml: &str) -> Result<Self, String> {
+        let mut read = Self::default();
+        // The keys that lead to where the parser is. A list has none, and an element of it is its list's.
+        let mut open: Vec<Level> = Vec::new();
+        for (count, event) in Parser::new_from_str(yaml).enumerate() {
+            let (event, span) = event.map_err(|error| format!("its front matter is not YAML: {error}"))?;
+            let line = span.start.line() + 1;
+            if count >= EVENTS_MAX {
+                return Err(format!("its front matter has more than {EVENTS_MAX} parts"));
+            }
+            match event {
+                Event::Alias(_) => {
+                    return Err(format!("line {line} has an alias (*), which is not followed"));
+                }
+                Event::Scalar(_, _, anchor, _)
+                | Event::SequenceStart(anchor, _)
+                | Event::MappingStart(anchor, _)
+                    if anchor != 0 =>
+                {
+                    return Err(format!("line {line} has an anchor (&), which is not followed"));
+                }
+                Event::MappingStart(..) => open.push(Level::Mapping(None)),
+                Event::SequenceStart(..) => open.push(Level::Sequence),
+                Event::MappingEnd | Event::SequenceEnd => {
+                    open.pop();
+                    finish_value(&mut open);
+                }
+                Event::Scalar(text, style, ..) => match open.last_mut() {
+                    Some(Level::Mapping(key @ None)) => *key = Some(text.into_owned()),
+                    Some(_) => {
+                        read.take(&open, &text, style);
+                        finish_value(&mut open);
+                    }
+                    None => return Err("its front matter is no list of keys and values".into()),
+                },
+                _ => {}
+            }
+            if open.len() > DEPTH_MAX {
+                return Err(format!("line {line} is nested too deeply"));
+            }
+        }
+        Ok(read)
+    }
+
+    fn take(&mut self, open: &[Level], text: &str, style: ScalarStyle) {
+        let is_null = style == ScalarStyle::Plain && matches!(text, "" | "~" | "null");
+        let keys: Vec<&str> = open.iter().filter_map(Level::key).collect();
+        match (keys.as_slice(), open.len()) {
+            _ if is_null => {}
+            (["name"], 1) => self.name = Some(text.to_owned()),
+            (["description"], 1) => self.description = Some(text.to_owned()),
+            (["metadata", key], 2 | 3) => {
+                self.metadata.entry((*key).to_owned()).or_default().push(text.to_owned());
+            }
+            _ => {}
+        }
+    }
+}
+
+enum Level {
+    /// With the key whose value comes next.
+    Mapping(Option<String>),
+    Sequence,
+}
+
+impl Level {
+    fn key(&self) -> Option<&str> {
+        match self {
+            Self::Mapping(key) => key.as_deref(),
+            Self::Sequence => None,
+        }
+    }
+}
+
+/// After a value comes a key.
+fn finish_value(open: &mut [Level]) {
+    if let Some(Level::Mapping(key)) = open.last_mut() {
+        *key = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_people_write_is_read() {
+        let text = "---\nname: pdf\ndescription: >\n  Reads\n  files.\nlicense: MIT\nallowed-tools: [a, b]\nmetadata:\n  \
+                    version: \"2\"\n  tags: [x, 'y z']\n  deep: {a: {b: c}}\n---\n# Body\n---\n";
+        let read = FrontMatter::parse(text).expect("valid");
+        assert_eq!(
+            (read.name.as_deref(), read.description.as_deref()),
+            (Some("pdf"), Some("Reads files.\n"))
+        );
+        assert_eq!(read.metadata["version"], ["2"]);
+        assert_eq!(read.metadata["tags"], ["x", "y z"]);
+        assert!(!read.metadata.contains_key("b"));
+    }
+
+    #[test]
+    fn what_is_no_front_matter_says_why() {
+        for (text, why) in [
+            ("", "begin with"),
+            ("# Title\n", "begin with"),
+            ("---\nname: a\n", "has no end"),
+            ("---\nname: a: b: c\n---\n", "not YAML"),
+            ("---\n- a\n- b\n---\n", ""),
+            ("---\na: &x [1]\nb: *x\n---\n", "anchor"),
+            ("---\nname: *x\n---\n", ""),
+            ("---\njust text\n---\n", "no list"),
+        ] {
+            match FrontMatter::parse(text) {
+                Err(told) => assert!(told.contains(why), "{text:?}: {told}"),
+                Ok(read) => assert_eq!((why, read), ("", FrontMatter::default()), "{text:?}"),
+            }
+        }
+        let deep = format!("---\na: {}\n---\n", "[".repeat(5_000));
+        assert!(FrontMatter::parse(&deep).is_err());
+        let bomb = format!("---\n{}---\n", "a: &a [x]\n".repeat(10));
+        assert!(FrontMatter::parse(&bomb).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(text in "[-:&*!|>'\"{}\\[\\],#%@ \\n\\ta-c]{0,200}") {
+            let _ = FrontMatter::parse(&format!("---\n{text}\n---\n"));
+            let _ = FrontMatter::parse(&text);
+        }
+    }
+}

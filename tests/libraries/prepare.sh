@@ -1,0 +1,31 @@
+#!/bin/sh
+# Installs the Python libraries whose values docs/values.md speaks of into build/libraries: some 300 MB, once. The versions
+# are those that the interpreter can have: the mapping is to hold for any of them.
+set -eu
+
+PYTHON=${PYTHON:-python3}
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$here/../.." && pwd)/build/libraries
+
+stop() {
+    echo "tests/libraries: $1" >&2
+    exit 1
+}
+
+command -v "$PYTHON" >/dev/null 2>&1 || stop "$PYTHON is missing. Install it with: apt-get install python3 python3-venv"
+"$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ||
+    stop "$PYTHON cannot make virtual environments. Install what it needs with: apt-get install python3-venv"
+
+# A virtual environment knows the place it was made in, so the place is part of what the stamp says.
+wanted=$(echo "$build" && "$PYTHON" --version && cat "$here/requirements.txt")
+if [ -f "$build/stamp" ] && [ "$(cat "$build/stamp")" = "$wanted" ]; then
+    exit 0
+fi
+
+rm -rf "$build"
+mkdir -p "$build"
+echo "tests/libraries: installing into $build"
+"$PYTHON" -m venv "$build/venv"
+"$build/venv/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: -r "$here/requirements.txt" ||
+    stop "pip install failed; its words are above. It needs a connection to a package registry"
+printf '%s\n' "$wanted" >"$build/stamp"

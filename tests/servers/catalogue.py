@@ -1,0 +1,33 @@
+"""An MCP server over standard input and output that offers what a file holds. Usage: catalogue.py FILE
+
+FILE is JSON with the answer of a server to `tools/list`: {"tools": [...]}. A call gives back the tool's name and its arguments.
+"""
+
+import json
+import sys
+
+TOOLS = json.load(open(sys.argv[1], encoding="utf-8"))["tools"]
+
+
+def answer(method, parameters):
+    if method == "initialize":
+        return {
+            "protocolVersion": parameters.get("protocolVersion", "2025-11-25"),
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "catalogue", "version": "1"},
+        }
+    if method == "tools/list":
+        return {"tools": TOOLS}
+    if method == "tools/call":
+        called = {"called": parameters["name"], "arguments": parameters.get("arguments", {})}
+        return {"content": [{"type": "text", "text": json.dumps(called)}], "structuredContent": called}
+    return {} if method == "ping" else None
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request:
+        continue
+    result = answer(request["method"], request.get("params") or {})
+    reply = {"error": {"code": -32601, "message": "Method not found"}} if result is None else {"result": result}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **reply}), flush=True)

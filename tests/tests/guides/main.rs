@@ -1,0 +1,6 @@
+//! The guides of `docs/`: every program in them runs and answers what stands below it, and they say what the tools say.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+
+mod blocks;
+mod for_models;
+mod programs;

@@ -1,0 +1,6 @@
+//! Finding tools: quality among the tools of real servers, and what a large server leaves for others.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot go on should end loudly.
+
+mod detail;
+mod quality;
+mod shapes;

@@ -1,0 +1,117 @@
+//! Whose a session is: of one client, one name, one language, one worker.
+
+use lockhouse_tests::{LANGUAGES, Lockhouse, Table, ensure, equal, structured};
+use serde_json::json;
+
+use crate::{text, told};
+
+const SET: [&str; 2] = ["secret = 'SEKRET'", "globalThis.secret = 'SEKRET'"];
+const LOOK: [&str; 2] = ["'secret' in globals()", "typeof secret !== 'undefined'"];
+
+#[tokio::test]
+async fn a_session_is_alone() {
+    let lockhouse = Lockhouse::new();
+    let (session, other) = (lockhouse.serve().await, lockhouse.serve().await);
+    let mut table = Table::new("who sees the names of a session");
+    for (index, language) in LANGUAGES.into_iter().enumerate() {
+        session.run_in(language, language, SET[index]).await;
+        let look = LOOK[index];
+        let rows = [
+            ("control: the session itself", session.run_in(language, language, look).await, "true"),
+            ("another session", session.run_in("other", language, look).await, "false"),
+            ("a run without one", session.run_code(language, look).await, "false"),
+            ("the same name of another client", other.run_in(language, language, look).await, "false"),
+        ];
+        for (name, answer, expected) in rows {
+            table.row(format!("{language}: {name}"), equal(told(&answer), expected.to_owned()));
+        }
+        session
+            .call("run_code", json!({"language": language, "code": look, "session": "other"}))
+            .await
+            .unwrap();
+        // Its own worker dies of it, and no other.
+        let end = if index == 0 { "import os; os.abort()" } else { "for (;;);" };
+        let arguments = json!({"language": language, "code": end, "session": "other", "timeout_s": 0.05});
+        session.run_with(arguments).await;
+        let answer = session.run_in(language, language, look).await;
+        table.row(format!("{language}: beside one that dies"), equal(told(&answer), "true".to_owned()));
+        let _ = session.run_in("other", language, "1").await;
+        session.run_in("other", language, "1").await;
+        let another = LANGUAGES[1 - index];
+        let answer = session.run_in(language, another, "1").await;
+        let told = text(&answer["error"]["message"]);
+        let says = told.contains(&format!("is one of {language}"))
+            && told.contains(&format!("another name for {another}"));
+        table.row(format!("{language}: asked for {another}"), ensure(says, &answer));
+        lockhouse.command(&["sessions", "end", "other"]).output().unwrap();
+        let _ = session.run_in("other", language, "1").await;
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn names_that_are_none_are_refused() {
+    let session = Lockhouse::new().serve().await;
+    let mut table = Table::new("names of sessions");
+    let long = "x".repeat(65);
+    for name in ["", " ", "a b", "../x", "a/b", "é", "a\n", "\u{202e}a", "a\u{0}", long.as_str()] {
+        let answer = session.run_in(name, "python", "1").await;
+        let refused =
+            text(&answer["error"]["message"]).contains("1 to 64 letters") && answer["value"].is_null();
+        table.row(format!("{name:?}"), ensure(refused, &answer));
+    }
+    for value in [json!(5), json!(["a"]), json!({"name": "a"}), json!(true)] {
+        let answer = session.run_with(json!({"language": "python", "code": "1", "session": value})).await;
+        table.row(format!("{value}"), ensure(told(&answer).contains("session must be a string"), &answer));
+    }
+    let none = session.run_with(json!({"language": "python", "code": "1", "session": null})).await;
+    table.row("null is none", ensure(none["value"] == 1 && none["session"].is_null(), &none));
+    for name in ["a", "A-1_b.c", ".", &"x".repeat(64)] {
+        let answer = session.run_in(name, "python", "1").await;
+        table.row(format!("control: {name:?}"), equal(&answer["session"]["name"], &name.into()));
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn runs_of_one_session_take_turns() {
+    let session = Lockhouse::new().serve().await;
+    let mut table = Table::new("parallel runs");
+    for (language, begin, more) in [
+        ("python", "seen = []", "import time\nn = len(seen); time.sleep(0.01); seen.append(n); len(seen)"),
+        (
+            "typescript",
+            "const seen: number[] = []",
+            "const n = seen.length; await new Promise(done => setTimeout(done, 10)); seen.push(n); seen.length",
+        ),
+    ] {
+        session.run_in(language, language, begin).await;
+        let arguments = json!({"language": language, "code": more, "session": language});
+        let running: Vec<_> = (0..10).map(|_| session.start_with(arguments.clone())).collect();
+        let mut values = Vec::new();
+        for answer in running {
+            values.push(structured(answer.await.unwrap())["value"].as_u64());
+        }
+        values.sort_unstable();
+        table.row(language, equal(values, (1..=10).map(Some).collect()));
+        let answer = session.run_in(language, language, "seen").await;
+        table.row(
+            format!("{language}: none at the same time"),
+            equal(told(&answer), "[0,1,2,3,4,5,6,7,8,9]".into()),
+        );
+    }
+    let hang = json!({"language": "python", "code": "import time; time.sleep(2)", "session": "python"});
+    let running: Vec<_> = (0..30).map(|_| session.start_with(hang.clone())).collect();
+    let mut busy = 0;
+    lockhouse_tests::wait_until("some are refused", async || {
+        busy = running.iter().filter(|answer| answer.is_finished()).count();
+        (busy >= 13).then_some(())
+    })
+    .await;
+    table.row("more than wait are refused at once", equal(busy, 13));
+    for answer in running.into_iter().filter(tokio::task::JoinHandle::is_finished) {
+        let answer = structured(answer.await.unwrap());
+        table.row("with words", ensure(told(&answer).contains("16 runs wait"), &answer));
+    }
+    table.finish();
+}

@@ -1,0 +1,168 @@
+//! What is too long to show is cut, and says so.
+
+use lockhouse_tests::{Lockhouse, Session, Table, ensure, equal};
+use serde_json::{Value, json};
+
+const CONFIG: &str = "[limits]\nshown_bytes = 1000\n";
+
+#[tokio::test]
+async fn parts_beyond_the_limit_show_head_and_tail_and_say_how_much_there_is() {
+    let rows = [
+        ("python", "value", "'a' + 'x' * 4998 + 'z'", 5000),
+        ("python", "value", "[{'id': i, 'name': f'row {i}'} for i in range(1000)]", 27_781),
+        ("python", "value", "{'rows': list(range(1000)), 'note': 'x' * 1000}", 4_910),
+        ("python", "stdout", "for i in range(1000): print('line', i)", 8_890),
+        ("python", "stdout", "print('a' + 'x' * 4998 + 'z')", 5001),
+        ("python", "stderr", "import sys\nprint('x' * 4999, file=sys.stderr)", 5000),
+        ("typescript", "value", "'a' + 'x'.repeat(4998) + 'z'", 5000),
+        ("typescript", "value", "Array.from({length: 1000}, (_, id) => ({id, name: `row ${id}`}))", 27_781),
+        ("typescript", "stdout", "for (let i = 0; i < 1000; i++) console.log('line', i)", 8_890),
+        ("typescript", "stderr", "console.error('x'.repeat(4999))", 5000),
+    ];
+    let lockhouse = Lockhouse::new().config(CONFIG);
+    let session: Session = lockhouse.serve().await;
+    let mut table = Table::new("cut at 1000 bytes");
+    for (language, part, code, bytes) in rows {
+        let answer = session.run_code(language, code).await;
+        let cut = &answer["truncated"][part];
+        let shown = match &answer[part] {
+            Value::String(text) => text.len(),
+            value => value.to_string().len(),
+        };
+        let right = cut["bytes"] == bytes && cut["shown"] == shown && (600..=1000).contains(&shown);
+        let told = answer["truncated"]["hint"].is_string() && cut["handle"].is_string();
+        table.row(
+            format!("{language}: {part}: {code}"),
+            ensure(right && told && answer["status"] == "ok", (shown, &answer)),
+        );
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn a_value_keeps_its_shape() {
+    let lockhouse = Lockhouse::new().config(CONFIG);
+    let session = lockhouse.serve().await;
+    let mut table = Table::new("what is shown of a long value");
+    let rows = "[{'id': i, 'name': f'row {i}'} for i in range(1000)]";
+    let answer = session.run_code("python", rows).await;
+    let list = answer["value"].as_array().cloned().unwrap_or_default();
+    let whole = |row: &Value| *row == json!({"id": row["id"], "name": format!("row {}", row["id"])});
+    let marks: Vec<usize> = (0..list.len()).filter(|at| list[*at].is_string()).collect();
+    table.row("a table is a list with one mark", ensure(marks.len() == 1, &answer));
+    table.row("its rows are whole", ensure(list.iter().filter(|row| row.is_object()).all(whole), &list));
+    table.row(
+        "its first and its last are there",
+        ensure(list[0]["id"] == 0 && list[list.len() - 1]["id"] == 999, &list),
+    );
+    let mark = list[marks[0]].as_str().unwrap_or_default().to_owned();
+    let left_out = 1000 - (list.len() - 1);
+    table.row(
+        "the mark counts",
+        ensure(mark.contains(&format!("{left_out} more items, [{}] to", marks[0])), &mark),
+    );
+    let place = json!([{"path": "$", "items": 1000, "shown": list.len() - 1}]);
+    table.row("and the place is told", equal(&answer["truncated"]["value"]["cut"], &place));
+
+    let answer = session
+        .run_code(
+            "python",
+            "{'a': 1, 'rows': [list(range(500))] * 3, 'note': 'start' + '-' * 900 + 'end', 'z': None}",
+        )
+        .await;
+    let keys: Vec<&str> = answer["value"].as_object().unwrap().keys().map(String::as_str).collect();
+    table.row("an object keeps its keys", equal(keys, vec!["a", "rows", "note", "z"]));
+    let note = answer["value"]["note"].as_str().unwrap_or_default();
+    table.row("a text keeps both ends", ensure(note.starts_with("start-") && note.ends_with("-end"), note));
+
+    let answer = session
+        .run_code(
+            "python",
+            "for i in range(5000): print('line', i)\nraise ValueError('a' + 'b' * 9000 + 'c')",
+        )
+        .await;
+    let stdout = answer["stdout"].as_str().unwrap_or_default();
+    let right = stdout.starts_with("line 0\nline 1\n")
+        && stdout.ends_with("line 4998\nline 4999\n")
+        && stdout.contains("lines left out");
+    table.row("output keeps its first and its last lines", ensure(right, stdout));
+    let message = answer["error"]["message"].as_str().unwrap_or_default();
+    table.row(
+        "a message keeps both ends",
+        ensure(message.starts_with("ab") && message.ends_with("bc") && message.len() <= 4000, message.len()),
+    );
+    table.finish();
+}
+
+#[test]
+fn a_program_that_is_stopped_at_the_limit_of_output_keeps_its_last_lines() {
+    let lockhouse = Lockhouse::new().config("[limits]\nshown_bytes = 1000\noutput_kib = 64\n");
+    let mut table = Table::new("output without end");
+    for (language, code) in [
+        ("python", "i = 0\nwhile True:\n  print('line', i)\n  i += 1"),
+        ("typescript", "for (let i = 0; ; i++) console.log('line', i)"),
+    ] {
+        let answer = lockhouse.answer(language, code);
+        let stdout = answer["stdout"].as_str().unwrap_or_default();
+        // Lines of 9 to 10 bytes, 64 KiB of them. Of the very last one there may be a part.
+        let last = stdout.lines().rev().nth(1).and_then(|line| line.strip_prefix("line ")?.parse().ok());
+        let last: usize = last.unwrap_or_default();
+        let right = answer["status"] == "limit" && stdout.starts_with("line 0\n") && last > 5000;
+        table.row(language, ensure(right, (last, &answer["status"], stdout)));
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn what_was_kept_out_is_what_was_not_shown() {
+    let lockhouse = Lockhouse::with_fixture().config(CONFIG);
+    let session = lockhouse.serve().await;
+    let answer = session.run_code("python", "from mcp_tools.fixture import big\nbig(bytes=500000)").await;
+    let received = answer["calls"][0]["bytes"].as_u64().unwrap();
+    let shown = answer["truncated"]["value"]["shown"].as_u64().unwrap();
+    assert_eq!(answer["stats"]["bytes_kept_out"], received - shown, "{answer}");
+}
+
+#[tokio::test]
+async fn what_fits_is_shown_whole() {
+    let lockhouse = Lockhouse::new().config(CONFIG);
+    let session = lockhouse.serve().await;
+    for code in ["'x' * 1000", "print('x' * 999)"] {
+        let answer = session.run_code("python", code).await;
+        assert!(answer.get("truncated").is_none() && answer["status"] == "ok", "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_character_is_never_cut_in_two() {
+    let lockhouse = Lockhouse::new().config(CONFIG);
+    let session = lockhouse.serve().await;
+    let answer = session.run_code("python", "'a' + 'ž' * 900 + 'b'").await;
+    let text = answer["value"].as_str().unwrap_or_default();
+    assert!(text.starts_with("až") && text.ends_with("žb") && text.len() <= 1000, "{answer}");
+}
+
+#[tokio::test]
+async fn an_error_stays_short_whatever_the_code_makes_of_it() {
+    let lockhouse = Lockhouse::with_fixture().config(CONFIG);
+    let session = lockhouse.serve().await;
+    let rows = [
+        ("python", "raise ValueError('x' * 1_000_000)"),
+        ("python", "class X(Exception):\n  def __str__(self): raise ValueError\nraise X"),
+        ("python", "f = lambda n: f(n + 1)\nf(0)"),
+        ("python", "raise type('E' * 100_000, (Exception,), {})('x')"),
+        ("python", "from mcp_tools.fixture import fail\nfail(message='x' * 1_000_000)"),
+        ("typescript", "throw new Error('x'.repeat(1_000_000))"),
+        ("typescript", "const f = (n: number): number => f(n + 1)\nf(0)"),
+        ("typescript", "await fixture.fail({message: 'x'.repeat(1_000_000)})"),
+        ("typescript", "throw {a: 'x'.repeat(1_000_000)}"),
+    ];
+    let mut table = Table::new("errors");
+    for (language, code) in rows {
+        let answer = session.run_code(language, code).await;
+        let bytes = answer["error"].to_string().len();
+        table
+            .row(format!("{language}: {code}"), ensure(answer["status"] == "error" && bytes < 20_000, bytes));
+    }
+    table.finish();
+}

@@ -1,0 +1,110 @@
+//! Images, sounds and files come out as what they are.
+
+use lockhouse_tests::{Lockhouse, Session, Table, ensure, equal};
+use serde_json::{Value, json};
+
+/// The content of an answer and its structure.
+async fn run(session: &Session, language: &str, code: &str) -> (Vec<Value>, Value) {
+    let result = session.call("run_code", json!({"language": language, "code": code})).await.unwrap();
+    let content = result.content.iter().map(|block| serde_json::to_value(block).unwrap()).collect();
+    (content, result.structured_content.unwrap())
+}
+
+#[tokio::test]
+async fn files_in_a_value_are_content_of_the_answer() {
+    let lockhouse = Lockhouse::with_fixture();
+    let session = lockhouse.serve().await;
+    let image = json!([{"type": "image", "data": "iVBORw==", "mimeType": "image/png"}]);
+    let image_stands = json!({"content": 1, "mime_type": "image/png", "bytes": 4});
+    let mut table = Table::new("files");
+    for (language, code, blocks, value) in [
+        (
+            "python",
+            "from mcp_tools import Blob\nBlob(b'\\x89PNG', 'image/png')",
+            image.clone(),
+            image_stands.clone(),
+        ),
+        (
+            "typescript",
+            "({data: new Uint8Array([0x89, 0x50, 0x4e, 0x47]), mimeType: 'image/png'})",
+            image.clone(),
+            image_stands.clone(),
+        ),
+        (
+            "python",
+            "from mcp_tools import Blob\n{'a': [Blob(b'x', 'audio/wav')], 'b': Blob(b'y', 'application/pdf', 'report 1.pdf')}",
+            json!([
+                {"type": "audio", "data": "eA==", "mimeType": "audio/wav"},
+                {"type": "resource", "resource": {"uri": "lockhouse://EXECUTION/2/report_1.pdf", "mimeType": "application/pdf", "blob": "eQ=="}},
+            ]),
+            json!({
+                "a": [{"content": 1, "mime_type": "audio/wav", "bytes": 1}],
+                "b": {"content": 2, "mime_type": "application/pdf", "bytes": 1, "name": "report 1.pdf"},
+            }),
+        ),
+        (
+            "typescript",
+            "[1, {data: new Uint8Array([120]).buffer, mimeType: 'text/csv', name: 'a.csv'}]",
+            json!([{"type": "resource", "resource": {"uri": "lockhouse://EXECUTION/1/a.csv", "mimeType": "text/csv", "blob": "eA=="}}]),
+            json!([1, {"content": 1, "mime_type": "text/csv", "bytes": 1, "name": "a.csv"}]),
+        ),
+        (
+            "python",
+            "from mcp_tools import Blob\nBlob(b'x', 'image/png\\r\\nX: y')",
+            json!([]),
+            json!({"base64": "eA==", "mime_type": "image/png\r\nX: y"}),
+        ),
+        ("python", "b'x'", json!([]), json!({"base64": "eA=="})),
+    ] {
+        let (content, answer) = run(&session, language, code).await;
+        let execution = answer["execution"].as_str().unwrap();
+        let blocks: Value =
+            serde_json::from_str(&blocks.to_string().replace("EXECUTION", execution)).unwrap();
+        table.row(format!("{language}: the blocks of {code}"), equal(json!(content[1..]), blocks));
+        table.row(format!("{language}: the value of {code}"), equal(&answer["value"], &value));
+        let text: Value = serde_json::from_str(content[0]["text"].as_str().unwrap()).unwrap();
+        table.row(format!("{language}: the text is the structure, {code}"), equal(text, answer));
+    }
+    for (language, code) in
+        [("python", "from mcp_tools.fixture import image\nimage()"), ("typescript", "await fixture.image()")]
+    {
+        let (content, answer) = run(&session, language, code).await;
+        let right = content.len() == 2 && content[1]["type"] == "image" && answer["value"]["content"] == 1;
+        table.row(format!("{language}: a tool's image"), ensure(right, &answer));
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn their_number_and_their_bytes_are_bounded() {
+    let lockhouse = Lockhouse::new();
+    let session = lockhouse.serve().await;
+    let mut table = Table::new("many files");
+    for (code, shown) in [
+        ("from mcp_tools import Blob\n[Blob(b'x', 'image/png')] * 12", 10),
+        ("from mcp_tools import Blob\n[Blob(bytes(1_500_000), 'image/png') for _ in range(3)]", 2),
+        ("from mcp_tools import Blob\n[Blob(bytes(4_500_000), 'image/png')]", 0),
+    ] {
+        let (content, answer) = run(&session, "python", code).await;
+        let list = answer["value"].as_array().unwrap();
+        let left_out: Vec<&Value> = list.iter().filter(|file| file["content"].is_null()).collect();
+        let told = left_out.iter().all(|file| file["left_out"].is_string());
+        let right = content.len() == shown + 1 && left_out.len() == list.len() - shown && told;
+        table.row(code, ensure(right, (content.len(), &answer["value"])));
+        table.row(
+            format!("{code}: kept whole"),
+            ensure(answer["truncated"]["value"]["handle"].is_string(), &answer["truncated"]),
+        );
+    }
+    table.finish();
+}
+
+#[test]
+fn people_are_told_of_a_file_and_scripts_have_its_bytes() {
+    let lockhouse = Lockhouse::new();
+    let code = "from mcp_tools import Blob\n{'plot': Blob(bytes(1234), 'image/png')}";
+    let told = lockhouse.run(&["run", "--language", "python", "-c", code]);
+    assert!(told.stdout.contains(r#""plot": "<image/png, 1,234 bytes>""#), "{told:?}");
+    let answer = lockhouse.answer("python", code);
+    assert_eq!(answer["value"]["plot"]["base64"].as_str().map(str::len), Some(1648), "{answer}");
+}

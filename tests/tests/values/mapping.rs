@@ -1,0 +1,156 @@
+//! The tables of docs/values.md, row by row: what stands there is what happens.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use lockhouse_tests::{Finished, Lockhouse, Table, ensure};
+use serde_json::{Value, json};
+
+/// The cells of the table below a heading.
+fn rows(heading: &str, columns: usize) -> Vec<Vec<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/values.md");
+    let text = std::fs::read_to_string(path).expect("the document");
+    let section = text.split(&format!("{heading}\n")).nth(1).expect("the section");
+    let lines =
+        section.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    let rows: Vec<Vec<String>> = lines.skip(2).map(cells).collect();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row.len() == columns), "{heading}: {rows:#?}");
+    rows
+}
+
+/// The code of a cell, if it has any.
+fn code(cell: &str) -> Option<&str> {
+    cell.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'))
+}
+
+/// What a cell expects of each language: one for both, or one for each with "or" between; none where it says so in words.
+fn expected(cell: &str) -> (Option<Value>, Option<Value>) {
+    let one = |cell: &str| {
+        code(cell.trim()).map(|json| serde_json::from_str(json).unwrap_or_else(|_| panic!("{json}")))
+    };
+    match cell.split_once("` or `") {
+        Some((python, typescript)) => (one(&format!("{python}`")), one(&format!("`{typescript}"))),
+        None => (one(cell), one(cell)),
+    }
+}
+
+#[tokio::test]
+async fn results_are_as_documented() {
+    let lockhouse = Lockhouse::new();
+    let session = lockhouse.serve().await;
+    let mut table = Table::new("results");
+    for row in rows("## Results", 4) {
+        let (python, typescript) = expected(&row[3]);
+        for (language, cell, expected) in [("python", &row[1], python), ("typescript", &row[2], typescript)] {
+            let Some(program) = code(cell) else { continue };
+            let answer = session.run_code(language, program).await;
+            let right = answer["status"] == "ok" && answer.get("value") == expected.as_ref();
+            table.row(
+                format!("{language}: {}", row[0]),
+                ensure(right, (expected, &answer["value"], &answer["error"])),
+            );
+        }
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn arguments_are_as_documented() {
+    let lockhouse = Lockhouse::with_fixture();
+    let session = lockhouse.serve().await;
+    let mut table = Table::new("arguments");
+    for row in rows("## Arguments", 4) {
+        let (python, typescript) = expected(&row[3]);
+        for (language, cell, expected) in [("python", &row[1], python), ("typescript", &row[2], typescript)] {
+            let Some(argument) = code(cell) else { continue };
+            // As JSON, since a result has rules of its own.
+            let program = match language {
+                "python" => format!(
+                    "import json\nfrom mcp_tools.fixture import echo\njson.dumps(echo(value={argument})['value'])"
+                ),
+                _ => format!("JSON.stringify((await fixture.echo({{value: {argument}}})).value)"),
+            };
+            let answer = session.run_code(language, &program).await;
+            let found = answer["value"].as_str().and_then(|json| serde_json::from_str::<Value>(json).ok());
+            let right = match &expected {
+                Some(_) => found == expected,
+                None => {
+                    answer["status"] == "error"
+                        && ["TypeError", "ValueError"].iter().any(|kind| answer["error"]["type"] == *kind)
+                }
+            };
+            table.row(format!("{language}: {}", row[0]), ensure(right, (expected, found, &answer["error"])));
+        }
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn values_of_libraries_are_as_documented() {
+    let rows = rows("### Libraries of Python", 4);
+    let mut table = Table::new("values of libraries");
+    for library in ["numpy", "pandas", "polars", "attrs", "pydantic"] {
+        let Some(python) = python_with(library) else {
+            println!("left out, since no Python here has it: {library}");
+            continue;
+        };
+        // What a library loads only when it is used must be there before the seal, too.
+        let loaded = if library == "pydantic" { "pydantic.main" } else { library };
+        let config = format!("[python]\ninterpreter = \"{}\"\npreload = [\"{loaded}\"]\n", python.display());
+        let lockhouse = Lockhouse::new().config(&config);
+        let session = lockhouse.serve().await;
+        for row in rows.iter().filter(|row| row[0] == library) {
+            let program = code(&row[2]).expect("a program").replace("; ", "\n");
+            let answer = session.run_code("python", &program).await;
+            let (expected, _) = expected(&row[3]);
+            let right = answer["status"] == "ok" && answer.get("value") == expected.as_ref();
+            table.row(
+                format!("{library}: {}", row[1]),
+                ensure(right, (expected, &answer["value"], &answer["error"])),
+            );
+        }
+    }
+    table.row("the table is about five libraries", ensure(rows.len() > 10, rows.len()));
+    table.finish();
+}
+
+/// An interpreter that has a library: the one of tests/libraries/prepare.sh, the system's, or the first in `PATH`.
+fn python_with(library: &str) -> Option<PathBuf> {
+    let prepared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../build/libraries/venv/bin/python");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path: Vec<PathBuf> =
+        std::env::split_paths(&path).map(|directory| directory.join("python3")).collect();
+    let candidates = [prepared].into_iter().chain(["/usr/bin/python3".into()]).chain(in_path);
+    let has = |python: &PathBuf| {
+        python.is_file()
+            && Finished::of(Command::new(python).args(["-I", "-c", &format!("import {library}")]), b"").status
+                == Some(0)
+    };
+    candidates.into_iter().find(has)
+}
+
+#[tokio::test]
+async fn iterators_without_end_are_read_to_a_bound() {
+    let lockhouse = Lockhouse::new();
+    let session = lockhouse.serve().await;
+    let mut table = Table::new("iterators");
+    for (language, code) in [
+        ("python", "import itertools\nitertools.count()"),
+        ("python", "import itertools\n[itertools.count(), float('nan')]"),
+        ("typescript", "function* f() { for (let i = 0; ; i++) yield i }; f()"),
+        ("typescript", "function* f() { for (let i = 0; ; i++) yield i }; [f(), {get a() { throw 1 }}]"),
+    ] {
+        let answer = session.run_code(language, code).await;
+        let handle = answer["truncated"]["value"]["handle"].as_str().unwrap_or_default();
+        let code = format!(
+            "from mcp_tools import load_result\nr = load_result('{handle}')\nr = r if len(r) > 2 else r[0]\n[len(r), r[9999], 'was not read' in r[-1]]"
+        );
+        let whole = session.run_code("python", &code).await;
+        table.row(
+            format!("{language}: {code}"),
+            ensure(whole["value"] == json!([10_001, 9_999, true]), (&answer["error"], &whole)),
+        );
+    }
+    table.finish();
+}

@@ -1,0 +1,168 @@
+"""The source of one function or class of the program, with all that it needs of the rest, as a module of its own."""
+
+import ast
+import builtins
+import dis
+import sys
+from inspect import unwrap
+from types import CodeType, FunctionType
+
+import lockhouse_sources as sources
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+# What runs when a module is loaded may not be a call of a tool: a skill does nothing before it is called.
+_OF_TOOLS = ("mcp_tools", "skills")
+_OTHERWISE = "pass it as a parameter, or give the whole source: skills.save(name, description, code=\"\"\"…\"\"\")"
+
+
+class NotSavable(ValueError):
+    """Why a function cannot be cut out of its program."""
+
+
+NotSavable.__name__ = NotSavable.__qualname__ = "ValueError"
+NotSavable.__module__ = "builtins"
+
+
+def source_of(thing):
+    """A module's source that defines it under its name."""
+    name = getattr(thing, "__name__", None)
+    inner = unwrap(thing)
+    is_function = isinstance(inner, FunctionType)
+    program = _Program("".join(sources.text(inner.__code__.co_filename if is_function else sources.current())))
+    node = program.definition(name)
+    line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) if node else None
+    is_another = is_function and inner.__code__.co_firstlineno != line
+    if node is None or is_another or vars(sys.modules["__main__"]).get(name) is not thing:
+        raise NotSavable(f"{name or thing!r} is not defined by a def or class at the top of this program; "
+                         "move it there, or give its source: skills.save(name, description, code=\"\"\"…\"\"\")")
+    return program.module_of(node)
+
+
+class _Program:
+    def __init__(self, source):
+        self.lines = source.splitlines(keepends=True)
+        self.body = ast.parse(source).body
+        self.futures = [node for node in self.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+        self.stars = [node for node in self.body if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"]
+        self.bound = {}
+        for node in self.body:
+            for name in _bound_by(node):
+                self.bound.setdefault(name, []).append(node)
+
+    def definition(self, name):
+        found = self.bound.get(name, ())
+        return found[-1] if found and isinstance(found[-1], _DEFINITIONS) else None
+
+    def module_of(self, node):
+        self.imports, self.parts = {}, {}
+        self.take(node)
+        head = [ast.unparse(future) for future in self.futures]
+        head += [text for _, text in sorted((node.lineno, text) for text, node in self.imports.items())]
+        parts = [self.text(part) for _, part in sorted(self.parts.items())]
+        return "\n\n\n".join(filter(None, ["\n".join(head), *parts])) + "\n"
+
+    def take(self, node):
+        """Takes a statement, and what it needs."""
+        waiting = [node]
+        while waiting:
+            node = waiting.pop()
+            if self.parts.setdefault(node.lineno, node) is not node:
+                continue  # Two statements on one line: the text of the line has both.
+            for name in self.needs(node):
+                waiting += [needed for needed in self.resolve(name, node) if self.parts.get(needed.lineno) is not needed]
+
+    def needs(self, node):
+        """The global names that a statement reads, now or when it is called."""
+        codes = [compile(ast.Module([*self.futures, node], []), sources.CODE, "exec", dont_inherit=True)]
+        names = set()
+        for code in codes:
+            codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+            read = [step for step in dis.get_instructions(code) if step.opname in (*_LOADS, "STORE_NAME")]
+            own = {step.argval for step in read if step.opname == "STORE_NAME"}
+            names.update(step.argval for step in read if step.opname in _LOADS and step.argval not in own)
+        return sorted(name for name in names if name[:2] != "__")
+
+    def resolve(self, name, user):
+        """The statements that define a name; imports are taken at once."""
+        nodes = self.bound.get(name, ())
+        if not nodes:
+            if hasattr(builtins, name):
+                return []
+            if not self.stars:
+                raise NotSavable(f"line {user.lineno} uses {name}, which this program does not define; {_OTHERWISE}")
+            self.imports.update((ast.unparse(star), star) for star in self.stars)
+            return []
+        if all(isinstance(node, _IMPORTS) for node in nodes):
+            for node in nodes:
+                self.imports.update((_one_import(node, alias), node) for alias in node.names if _name_of(alias) == name)
+            return []
+        if len(nodes) > 1:
+            lines = ", ".join(str(node.lineno) for node in nodes)
+            raise NotSavable(f"line {user.lineno} uses {name}, which is set on several lines ({lines}); {_OTHERWISE}")
+        node = nodes[0]
+        if not isinstance(node, _DEFINITIONS):
+            self.require_constant(name, node, user)
+        return [node]
+
+    def require_constant(self, name, node, user):
+        value = getattr(node, "value", None) if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+        words = f"line {user.lineno} uses {name}, and what line {node.lineno} sets it to"
+        if value is None:
+            raise NotSavable(f"{words} is known only when the program runs; {_OTHERWISE}")
+        for part in ast.walk(value):
+            if isinstance(part, (ast.Await, ast.NamedExpr)):
+                raise NotSavable(f"{words} is known only when the program runs; {_OTHERWISE}")
+            if isinstance(part, ast.Call) and not self.is_plain(part.func):
+                raise NotSavable(f"{words} is made by a call; {_OTHERWISE}")
+
+    def is_plain(self, function):
+        """Whether calling it, as in `re.compile(…)`, is no call of the program's own or of a tool."""
+        while isinstance(function, (ast.Attribute, ast.Call)):
+            function = function.value if isinstance(function, ast.Attribute) else function.func
+        if isinstance(function, ast.Constant):
+            return True
+        if not isinstance(function, ast.Name):
+            return False
+        nodes = self.bound.get(function.id, ())
+        if not nodes:
+            return hasattr(builtins, function.id)
+        return all(isinstance(node, ast.ClassDef) or _is_of_a_library(node) for node in nodes)
+
+    def text(self, node):
+        first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
+        return "".join(self.lines[first - 1:node.end_lineno]).rstrip()
+
+
+def _is_of_a_library(node):
+    if isinstance(node, ast.Import):
+        return not any(alias.name.partition(".")[0] in _OF_TOOLS for alias in node.names)
+    return isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] not in _OF_TOOLS
+
+
+def _bound_by(node):
+    """The names that a statement at the top sets."""
+    if isinstance(node, _DEFINITIONS):
+        return [node.name]
+    if isinstance(node, _IMPORTS):
+        return [_name_of(alias) for alias in node.names if alias.name != "*"]
+    names = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, (ast.Store, ast.Del)):
+            names.add(part.id)
+        elif isinstance(part, _DEFINITIONS):
+            names.add(part.name)
+        elif isinstance(part, _IMPORTS):
+            names.update(_name_of(alias) for alias in part.names)
+    return names
+
+
+def _name_of(alias):
+    return alias.asname or alias.name.partition(".")[0]
+
+
+def _one_import(node, alias):
+    if isinstance(node, ast.Import):
+        return ast.unparse(ast.Import([alias]))
+    return ast.unparse(ast.ImportFrom(node.module, [alias], node.level))

@@ -1,0 +1,111 @@
+"""Saved skills: functions that code keeps for later programs.
+
+    import skills
+    skills.save(weekly_report, "The report of a week.", tags=["report"])
+
+    from skills.weekly_report import weekly_report
+"""
+
+import builtins
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+import _lockhouse
+import lockhouse_sources as sources
+from lockhouse_calls import ToolError, ask, call
+from lockhouse_servers import _imported, missing
+from lockhouse_values import to_json
+
+__path__ = []
+__all__ = ["list", "save", "search"]
+_PREFIX = "skills."
+
+
+def save(what, description=None, tags=(), *, name=None, code=None, tests=None):
+    """Keeps a function for later programs, with the imports, helpers and constants that it uses.
+
+    save(weekly_report, "What it does.", ["report"]) takes a function or a class of this program;
+    save("weekly_report", "What it does.", code="...") takes source. `tests` is source that imports the skill and asserts.
+    A person may have to approve it: the answer says {"name", "version", "state": "saved" or "draft"}.
+    """
+    if isinstance(what, str) and code is None and name is not None:
+        code, what = what, None  # A module's source, and its name.
+    elif isinstance(what, str) and code is None:
+        what = vars(sys.modules["__main__"]).get(what, what)
+    if isinstance(what, str):
+        name = what if name is None else name
+    elif what is not None:
+        from lockhouse_skill_source import source_of
+        name = getattr(what, "__name__", None) if name is None else name
+        code = source_of(what) if code is None else code
+        description = _first_sentence(what) if description is None else description
+    if not isinstance(code, str):
+        raise TypeError(f"there is no function {name} in this program; give the function itself, or its source as code=")
+    compile(code, f"skills/{name}", "exec", dont_inherit=True)
+    if tests is not None:
+        compile(tests, f"skills/{name}, tests", "exec", _AWAIT, dont_inherit=True)
+    tags = [tags] if isinstance(tags, str) else builtins.list(tags)
+    skill = {"name": name, "description": description, "tags": tags, "language": "python", "code": code, "tests": tests}
+    return call("skills", "save", to_json({key: value for key, value in skill.items() if value is not None}, strict=True))
+
+
+_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT: tests are programs, and skills are modules.
+
+
+def _first_sentence(thing):
+    return (getattr(thing, "__doc__", None) or "").strip().partition("\n")[0] or None
+
+
+def search(query="", limit=10):
+    """Saved skills that match, best first: name, description, tags, version, language, signature and import."""
+    return ask(_lockhouse.search_skills, str(query), min(max(int(limit), 1), 1_000))
+
+
+def list():
+    """All saved skills, as `search` gives them."""
+    return search("", 50)
+
+
+class SkillFinder:
+    """Finds `skills.<name>`. What is found is a module like any other, and its code runs with what the program may do."""
+
+    @classmethod
+    def find_spec(cls, fullname, path=None, target=None):
+        if not fullname.startswith(_PREFIX):
+            return None
+        name = fullname[len(_PREFIX):]
+        try:
+            skill = ask(_lockhouse.load_skill, name)
+        except ToolError as error:
+            kind = ModuleNotFoundError if error.code in ("not_found", "unknown_tool") else ImportError
+            raise kind(str(error), name=fullname) from None
+        if skill["language"] != "python":
+            raise ImportError(f"the skill {skill['name']} is written in {skill['language']}: only {skill['language']} can import "
+                              f"it, and this program is Python", name=fullname)
+        return ModuleSpec(fullname, cls, origin=sources.SKILL + name, loader_state=skill)
+
+    @staticmethod
+    def create_module(spec):
+        _imported.append(spec.name)
+        module = ModuleType(spec.name)
+        module.__version__ = spec.loader_state["version"]
+        return module
+
+    @staticmethod
+    def exec_module(module):
+        code = module.__spec__.loader_state["code"]
+        file = sources.skill(module.__name__[len(_PREFIX):], code)
+        exec(compile(code, file, "exec", dont_inherit=True), vars(module))
+
+
+def __getattr__(name):
+    if name[:2] == "__":
+        raise AttributeError(name)
+    try:
+        __import__(_PREFIX + name)
+    except ModuleNotFoundError as error:
+        if error.name != _PREFIX + name:
+            raise
+        raise missing(str(error), name, "skills", 2) from None
+    return sys.modules[_PREFIX + name]

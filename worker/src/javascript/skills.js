@@ -1,0 +1,75 @@
+// Saved skills: the module `skills`, and a module for each skill.
+(native, realm) => {
+  const { ask, global, invoke, isOrdinary, names, request, wellFormed } = realm;
+
+  const DEPTH_MAX = 32;
+  const loaded = new Map();
+  const loading = [];
+  const exportsOf = (name, exports) => {
+    const module = new Proxy(exports, {
+      get(target, key) {
+        if (key in target || isOrdinary(key)) return Reflect.get(target, key);
+        const all = Object.keys(target).join(", ") || "nothing";
+        throw new Error(`the skill ${name} exports no ${String(key)}; it exports: ${all}`);
+      },
+    });
+    names.set(module, `[skill: ${name}]`);
+    return module;
+  };
+  const load = (name) => {
+    if (loaded.has(name)) return loaded.get(name);
+    const path = [...loading, name];
+    if (loading.includes(name)) throw new Error(`skills cannot import each other in a circle: ${path.join(" → ")}`);
+    if (path.length > DEPTH_MAX) throw new Error(`skills can import each other ${DEPTH_MAX} deep: ${path.join(" → ")}`);
+    const skill = ask("load_skill", name);
+    if (skill.language !== "typescript") {
+      throw new Error(
+        `the skill ${skill.name} is written in ${skill.language}: only ${skill.language} can import it, and this program is TypeScript`,
+      );
+    }
+    loading.push(name);
+    try {
+      const module = exportsOf(skill.name, native.skill(name, skill.code)(realm.module, realm.import));
+      loaded.set(name, module);
+      return module;
+    } finally {
+      loading.pop();
+    }
+  };
+
+  // A function of the program, by its name: its source with the imports, helpers and constants that it uses.
+  const cut = (name) => {
+    const [code, free] = native.cutSkill(wellFormed(String(name)));
+    const unknown = free.find((other) => !(other in globalThis));
+    if (unknown !== undefined) throw new Error(`${name} uses ${unknown}, which this program does not define`);
+    return code;
+  };
+  // save({ name, description, tags, code | fn, tests }), save(fn, description, tags) or save("name of a function", description, tags).
+  const save = async (first, description, tags) => {
+    const given = typeof first === "object" && first !== null ? { ...first } : { fn: first, description, tags };
+    const { fn, tests, code } = given;
+    const called = typeof fn === "function" ? fn.name : (fn ?? given.name);
+    const source = code ?? cut(called);
+    native.checkSkill(wellFormed(String(source)));
+    const skill = { name: given.name ?? called, description: given.description, tags: [given.tags ?? []].flat(), language: "typescript" };
+    return invoke("skills", "save", [{ ...skill, code: source, ...(tests ? { tests } : {}) }]);
+  };
+  const search = (query = "", limit = 10) =>
+    request("search_skills", [[query].flat().join(" "), String(Math.min(Math.max(Math.trunc(limit) || 10, 1), 1000))], undefined, "a search for skills");
+  const list = () => search("", 50);
+  const skills = { save, search, list };
+
+  // Each program of a session imports them as they are by then.
+  const serve = realm.serve;
+  realm.serve = (list) => {
+    loaded.clear();
+    serve(list);
+  };
+  const others = realm.module;
+  realm.module = (name) => {
+    if (name === "skills") return skills;
+    return name.startsWith("skills/") ? load(name.slice("skills/".length).replace(/\.ts$/, "")) : others(name);
+  };
+  names.set(skills, "[saved skills]");
+  global("skills", skills);
+}
