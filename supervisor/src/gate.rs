@@ -280,7 +280,8 @@ impl Gate {
         if let Err(error) = self.audit.outcome(asked.subject(from, call), "unknown", took, 0) {
             tracing::error!("{error}");
         }
-        let may_change = matches!(asked.item, Item::Tool(_));
+        let is_read_only = |tool| Some(self.upstreams.get(&asked.server)?.known()?.tool(tool)?.read_only);
+        let may_change = matches!(&asked.item, Item::Tool(tool) if is_read_only(tool) != Some(true));
         CallRecord::new(asked, "unknown", may_change, took, 0)
     }
 

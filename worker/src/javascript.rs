@@ -10,11 +10,15 @@
 //! the native functions below them are few (see `host`).
 
 mod base64;
+mod calls;
 mod ending;
 mod engine;
 mod errors;
+mod excerpts;
+mod hints;
 mod host;
 mod marks;
+mod mistakes;
 mod modules;
 mod natives;
 mod nesting;
@@ -24,6 +28,7 @@ mod requests;
 mod run_loop;
 mod session_names;
 mod skill_source;
+mod subjects;
 mod timers;
 mod typescript;
 mod values;

@@ -207,8 +207,10 @@ fn told(answer: &Answer, error: &CodeError) -> String {
 fn frames<'t>(traceback: &'t str, error: &CodeError) -> &'t str {
     let traceback = traceback.trim_end();
     let message = error.message.trim_end();
-    let last = if message.is_empty() { error.kind.clone() } else { format!("{}: {message}", error.kind) };
-    let Some(before) = traceback.strip_suffix(&last) else { return traceback };
+    // Without the message where that is long.
+    let last = format!("{}: {message}", error.kind);
+    let told = traceback.strip_suffix(&last).or_else(|| traceback.strip_suffix(&error.kind));
+    let Some(before) = told else { return traceback };
     // The module of the error's class, if it has one.
     let before = before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
     match before.strip_suffix('\n') {

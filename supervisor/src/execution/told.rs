@@ -64,7 +64,7 @@ fn placed(error: CodeError, over: &[CallRecord], waiting: &[CallRecord]) -> Code
             "{}; it was waiting for {} calls: {}",
             error.message,
             waiting.len(),
-            named(waiting.iter())
+            named(waiting.iter(), false)
         ),
     };
     let line = error.line.or((!waiting.is_empty()).then_some(*line));
@@ -74,20 +74,20 @@ fn placed(error: CodeError, over: &[CallRecord], waiting: &[CallRecord]) -> Code
 /// For a program that failed: which of its calls may have changed something, in a sentence.
 pub(super) fn changed(calls: &[CallRecord]) -> Option<String> {
     let changing: Vec<&CallRecord> = calls.iter().filter(|call| call.changes).collect();
-    let calls = match changing.len() {
+    let (calls, them) = match changing.len() {
         0 => return None,
-        1 => "1 call that may change something was already made".to_owned(),
-        count => format!("{count} calls that may change something were already made"),
+        1 => ("1 call that may change something was already made".to_owned(), "it"),
+        count => (format!("{count} calls that may change something were already made"), "them"),
     };
-    Some(format!("{calls}: {}; do not repeat them blindly", named(changing.into_iter())))
+    Some(format!("{calls}: {}; do not repeat {them} blindly", named(changing.into_iter(), true)))
 }
 
-/// Calls with their lines, and with their outcomes where those are not as wished; what is alike is told once.
-fn named<'a>(calls: impl Iterator<Item = &'a CallRecord>) -> String {
+/// Calls with their lines, and, of those that are over, their outcomes where those are not as wished; what is alike is told once.
+fn named<'a>(calls: impl Iterator<Item = &'a CallRecord>, are_over: bool) -> String {
     let mut groups: Vec<(String, usize)> = Vec::new();
     for call in calls {
         let line = call.line.map(|line| format!("line {line}"));
-        let outcome = (call.outcome != "ok").then(|| format!("outcome {}", call.outcome));
+        let outcome = (are_over && call.outcome != "ok").then(|| format!("outcome {}", call.outcome));
         let notes: Vec<String> = line.into_iter().chain(outcome).collect();
         let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
         let title = format!("{}{notes}", call.title());

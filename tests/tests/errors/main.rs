@@ -4,6 +4,7 @@
 //! its end. Run again after a change of words: `INSTA_UPDATE=always cargo nextest run -p lockhouse-tests --test errors`, and read
 //! what differs.
 
+mod documented;
 mod golden;
 mod python;
 mod typescript;

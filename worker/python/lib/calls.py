@@ -10,6 +10,7 @@ from lockhouse_streams import flush, require_room
 from lockhouse_values import from_envelope, parse, to_json
 
 _FRAMES_MAX = 64
+_REMEMBERED_BYTES = 64 * 1024
 
 
 class ToolError(Exception):
@@ -35,12 +36,14 @@ ToolError.__module__ = "mcp_tools"
 _servers = []
 _tools = {}
 _listing = threading.Lock()
+_last = [None, None]  # A tool and its answer, for the words of an error.
 
 
 def begin(servers):
     """A new execution, which may know these servers."""
     _servers[:] = servers
     _tools.clear()
+    _last[:] = None, None
 
 
 def ask(request, *arguments):
@@ -86,9 +89,28 @@ def read(parsed, reply, server=None, tool=None):
     if not done:
         raise ToolError(*payload)
     try:
-        return parsed(payload)
+        value = parsed(payload)
+        if tool is not None:
+            _last[:] = (tool, value) if len(payload) <= _REMEMBERED_BYTES else (None, None)
+        return value
     except (ValueError, RecursionError) as error:  # An integer of 5,000 digits; a depth of 5,000.
         raise ToolError("tool_failed", f"the answer cannot be read: {error}", server, tool) from None
+
+
+def search(words):
+    """Servers and names of tools that match, for the words of an error: none where there is no answer."""
+    try:
+        return ask(_lockhouse.search, words, 10, "names")
+    except (ToolError, MemoryError):
+        return []
+
+
+def last_answer(function, unknown=None):
+    """What the last call answered, if it was one of that function and is small; else `unknown`."""
+    tool, value = _last
+    if tool is None or function not in (tool, identifier(tool), "call_tool", "call_mcp_tool", "callMCPTool"):
+        return unknown
+    return value
 
 
 def tools_of(server):

@@ -1,19 +1,23 @@
 """What people read when their code fails: the frames of their own code, in Python's words, and what to do instead."""
 
 import builtins
-import itertools
+import re
 import traceback
 import warnings
 
+import lockhouse_excerpts as excerpts
 import lockhouse_sources as sources
 from lockhouse_calls import ToolError
+from lockhouse_excerpts import Place
 from lockhouse_hints import hint, truth
 
 MAX_MESSAGE = 2_000
 MAX_TRACEBACK = 4_096
 MAX_CHAIN = 4
+MAX_REPEATED = 120  # Of a message, at the end of a traceback beside it.
 _COLLAPSE = 3
 _ENDS = 100  # Of a traceback: more than are shown.
+_MARKED = 20  # Frames that are shown with carets.
 
 
 class ExecutionInterrupted(KeyboardInterrupt):
@@ -24,24 +28,35 @@ class CpuLimitReached(KeyboardInterrupt):
     """SIGXCPU."""
 
 
+# What code that catches everything sees, and prints.
+for _class in ExecutionInterrupted, CpuLimitReached:
+    _class.__name__ = _class.__qualname__ = "TimeoutError"
+    _class.__module__ = "builtins"
+
+
 def report(error, awaiting=None):
     """The parts of a failure, each bounded. `awaiting` is the main coroutine, if there is one."""
     frames = _frames(error.__traceback__) or _awaited(awaiting)
-    own = [frame for frame in frames if sources.is_current(frame[0].co_filename)]
-    line, column = _place(*own[-1][:3]) if own else (None, None)
+    place = _place(error.__traceback__, frames)
+    line, column = place.line, excerpts.column(place)
     if _is_in_source(error) and not frames:
         line, column = _positive(error.lineno), _positive(error.offset)
+    is_limit = isinstance(error, (ExecutionInterrupted, CpuLimitReached)) or type(error) is MemoryError and not error.args
     if isinstance(error, MemoryError):
+        place.frame = None
         _release(error)
-    message = _message(error)
+    message = _message(error, line)
+    chain = _chain(error, frames)
+    if is_limit:  # Which it is, and how much, the supervisor says.
+        chain = chain.rpartition("\n")[0]
     return {
         "kind": name_of(error),
         "code": _clean(error.code, 100) if isinstance(error, ToolError) else None,
         "message": message,
         "line": line,
         "column": column,
-        "traceback": _bounded(_chain(error, frames)),
-        "hint": hint(error, message),
+        "traceback": _bounded(chain) or None,
+        "hint": hint(error, message, place),
     }
 
 
@@ -66,7 +81,7 @@ def _positive(number):
 
 def text(error):
     """The traceback alone."""
-    return _bounded(_chain(error, _frames(error.__traceback__)))
+    return _bounded(_chain(error, _frames(error.__traceback__), alone=True))
 
 
 def _frames(trace):
@@ -95,21 +110,28 @@ def _awaited(coroutine):
     return frames
 
 
-def _place(code, line, instruction):
-    if hasattr(code, "co_positions") and instruction >= 0:  # From 3.11 on.
-        start, _, offset, _ = next(itertools.islice(code.co_positions(), instruction // 2, None), (None,) * 4)
-        source = sources.line(code.co_filename, line)
-        if start == line and offset is not None and source:
-            return line, len(source.encode()[:offset].decode(errors="replace")) + 1
-    return line, None
+def _place(trace, frames):
+    """Where the innermost frame of the program that is run is."""
+    own = [frame for frame in frames if sources.is_current(frame[0].co_filename)]
+    if not own:
+        return Place(None, None, None, None)
+    innermost = None
+    while trace is not None:
+        if sources.is_current(trace.tb_frame.f_code.co_filename):
+            innermost = trace.tb_frame
+        trace = trace.tb_next
+    code, line, instruction, _ = own[-1]
+    return Place(innermost, code.co_filename, line, excerpts.span(code, line, instruction))
 
 
-def _chain(error, frames):
+def _chain(error, frames, alone=False):
     parts, seen = [], set()
     link = None
     while error is not None and len(parts) < MAX_CHAIN and id(error) not in seen:
         seen.add(id(error))
-        parts.append(_one(error, frames) + (f"\n\n{link}\n\n" if link else ""))
+        # A cancellation in a library is how it ends what took too long, and nothing to tell.
+        if frames or not parts or name_of(error) != "CancelledError":
+            parts.append(_one(error, frames, brief=not parts and not alone) + (f"\n\n{link}\n\n" if link else ""))
         if isinstance(error, MemoryError):
             break  # Its context is the same once more.
         if error.__cause__ is not None:
@@ -122,30 +144,32 @@ def _chain(error, frames):
     return "".join(reversed(parts))
 
 
-def _one(error, frames):
+def _one(error, frames, brief):
+    """One error of a chain; a `brief` one has its words elsewhere, if they are many."""
     lines = ["Traceback (most recent call last):"] if frames else []
-    for code, line, _, times in frames:
-        source = sources.line(code.co_filename, line).strip()
+    for number, (code, line, instruction, times) in enumerate(frames):
+        span = excerpts.span(code, line, instruction) if number >= len(frames) - _MARKED else None
         name = sources.shown(code.co_filename)
-        entry = f'  File "{name}", line {line}, in {code.co_name}' + (f"\n    {source}" if source else "")
-        lines.extend([entry] * min(times, _COLLAPSE))
+        entry = [f'  File "{name}", line {line}, in {code.co_name}', *excerpts.excerpt(code.co_filename, line, span)]
+        lines.extend(entry * min(times, _COLLAPSE))
         if times > _COLLAPSE:
             lines.append(f"  [Previous line repeated {times - _COLLAPSE} more times]")
     if _is_in_source(error):
-        source = sources.line(error.filename, error.lineno)
         lines.append(f'  File "{sources.shown(error.filename)}", line {error.lineno}')
-        if source.strip() and error.offset:
-            caret = max(error.offset - 1 - (len(source) - len(source.lstrip())), 0)
-            lines.append(f"    {source.strip()}\n    {' ' * caret}^")
+        if _positive(error.lineno) and _positive(error.offset):
+            lines.extend(excerpts.marked(error.filename, error.lineno, error.offset))
     module = _CLASS["__module__"].__get__(type(error))
     prefix = "" if module in ("builtins", "__main__", __name__) else f"{_clean(module, 200)}."
-    message = _clean(_message(error), MAX_MESSAGE // 2)
+    message = _clean(_message(error, frames[-1][1] if frames else None), MAX_MESSAGE // 2)
     name = _clean(_CLASS["__qualname__"].__get__(type(error)), 200)
-    lines.append(f"{prefix}{name}: {message}" if message else f"{prefix}{name}")
+    is_told = not message or brief and len(message) > MAX_REPEATED
+    lines.append(f"{prefix}{name}" if is_told else f"{prefix}{name}: {message}")
     for note in getattr(error, "__notes__", None) or ():
         lines.append(_clean(note, 200))
     for inner in getattr(error, "exceptions", ())[:10] if isinstance(error, _GROUP) else ():
-        lines.append(f"  + {name_of(inner)}: {_clean(_message(inner), 200)}")
+        own = _frames(inner.__traceback__)
+        where = f" (line {own[-1][1]})" if own else ""
+        lines.append(f"  + {name_of(inner)}{where}: {_clean(_message(inner), 200)}")
     return "\n".join(lines)
 
 
@@ -156,7 +180,18 @@ def _is_in_source(error):
     return isinstance(error, SyntaxError) and type(error.filename) is str and sources.is_current(error.filename)
 
 
-def _message(error):
+# Where a module's file is says nothing to the code, and something of the machine.
+_FILE_OF_MODULE = re.compile(r" \((?:unknown location|[^()]*/[^()]*)\)$")
+# Errors that come without words, often.
+_WORDLESS = {
+    "KeyboardInterrupt": "the code raised it itself",
+    "TimeoutError": "the time that the code itself allowed is over",
+    "CancelledError": "it was cancelled",
+    "StopIteration": "the iterator has nothing more; next(iterator, default) gives a default instead",
+}
+
+
+def _message(error, line=None):
     if isinstance(error, ExecutionInterrupted):
         return "the execution was interrupted: its time is up or it was cancelled"
     if isinstance(error, CpuLimitReached):
@@ -166,6 +201,12 @@ def _message(error):
     if isinstance(error, SystemExit):
         return f"the code called exit({_clean(error.code, 200)})"
     message = _clean(error.msg if _is_in_source(error) else error, MAX_MESSAGE)
+    if isinstance(error, ImportError):
+        message = _FILE_OF_MODULE.sub("", message)
+    if not message and isinstance(error, AssertionError):
+        return f"it does not hold: {_clean(excerpts.current_line(line).strip(), 200)}" if line else "it does not hold"
+    if not message:
+        message = _WORDLESS.get(_CLASS["__name__"].__get__(type(error)), "")
     try:
         words = truth(error, message)
     except Exception:  # An attribute of the code's own that raises.

@@ -1,15 +1,17 @@
 """What to do instead, for the mistakes that people make most, and what the seal has to do with an error."""
 
-import difflib
 import errno
-import sys
+import keyword
+import re
 from types import ModuleType
 
-from lockhouse_calls import ToolError, identifier, known_servers
+import lockhouse_hints_names as names
+import lockhouse_hints_values as values
+from lockhouse_calls import ToolError
 from lockhouse_sealed import (
     DEBUGGER, ENVIRONMENT, FILES, NETWORK, PACKAGES, PARALLEL, PREFIX, SYSTEM, why_missing,
 )
-from lockhouse_values import Text
+from lockhouse_excerpts import current_line, whole
 
 _DATABASE = f"{PREFIX}: files cannot be opened; use sqlite3.connect(':memory:') instead"
 _LOCALES = f"{PREFIX}: the C locale is the only one; format with f-strings instead"
@@ -61,33 +63,77 @@ def _about(trace):
     return None
 
 
-def hint(error, message):
-    """What to do instead, if the error is one that people often meet here."""
-    if isinstance(error, SyntaxError) and "'return' outside function" in message:
-        return "the last expression is the result; no return is needed"
-    if isinstance(error, RuntimeError) and "cannot be called from a running event loop" in message:
-        return "top-level await works here: write `await main()` instead of asyncio.run(main())"
-    if isinstance(error, NameError):
-        return _hint_for_name(getattr(error, "name", None))
-    if isinstance(error, AttributeError) and isinstance(getattr(error, "obj", None), Text):
-        return "the tool answered text; if it is JSON, .json() gives its value"
-    if isinstance(error, MemoryError):
-        return "work on smaller pieces, or let the tool filter"
-    if isinstance(error, RecursionError):
-        return "write it as a loop, with a list as the stack; sys.setrecursionlimit(10_000) allows somewhat more"
-    if isinstance(error, ToolError) and error.retryable:
-        return "the same call may succeed later"
+def hint(error, message, place):
+    """What to do instead, if the error is one that people often meet here. Whatever goes wrong in here, there is an answer."""
+    if PREFIX in message:
+        return None
+    try:
+        for kind, words in _HINTS:
+            if isinstance(error, kind):
+                return words(error, message, place)
+    except Exception:
+        pass  # What the code has left of its values cannot be read.
     return None
 
 
-def _hint_for_name(name):
-    for server in known_servers():
-        if name in (server, identifier(server)):
-            return f"write `import mcp_tools.{identifier(server)} as {identifier(server)}` first"
-    if name in sys.modules["mcp_tools"].__all__:
-        return f"write `from mcp_tools import {name}` first"
-    if name in sys.modules and "." not in name:
-        return f"write `import {name}` first"
-    names = [known for known in vars(sys.modules["__main__"]) if known[:2] != "__"]
-    near = difflib.get_close_matches(str(name), names, 1)
-    return f"did you mean {near[0]}?" if near else None
+def _hint_for_syntax(error, message, place):
+    line = current_line(error.lineno if type(error.lineno) is int else 0)
+    for part, words in _SYNTAX:
+        if part in message:
+            return words
+    if re.search(r"^\s*```", whole(), re.MULTILINE):
+        return "send the program without the Markdown fence: no ``` before and after it"
+    if _TYPESCRIPT.search(whole()):
+        return 'this looks like TypeScript: send it with language "typescript", or write it in Python'
+    if _OPERATORS.search(line):
+        return "in Python it is `and`, `or`, `not`, ==, !=, and None, True, False"
+    named = re.match(r"\s*(\w+)\s*=[^=]", line)
+    if named and keyword.iskeyword(named[1]):
+        return f"{named[1]} is a word of the language: use another name, such as {named[1]}_"
+    if re.match(r"\s*(else|elif|except|finally)\b", line):
+        return f"`{line.split()[0].rstrip(':')}` needs the block that it belongs to right above it, at the same indentation"
+    return None
+
+
+_SYNTAX = (
+    ("'return' outside function", "the last expression is the result; no return is needed"),
+    ("'await' outside async function", "write `async def`, and `await` where it is called; at the top level await works too"),
+    ("asynchronous comprehension outside", "write `async def`, and `await` where it is called"),
+    ("invalid character '\u201c'", 'write straight quotes: " or \''),
+    ("invalid character '\u201d'", 'write straight quotes: " or \''),
+    ("invalid character '\u2018'", 'write straight quotes: " or \''),
+    ("invalid character '\u2019'", 'write straight quotes: " or \''),
+    ("inconsistent use of tabs", "indent with spaces alone"),
+    ("unindent does not match", "indent each line of a block by the same spaces as the first"),
+)
+_TYPESCRIPT = re.compile(
+    r"^\s*(?:export\s+)?(?:const|let|var|interface|enum)\s+[\w{\[$]|^\s*(?:async\s+)?function\b.*\{|=>|===|^\s*//"
+    r"|^\s*import\s+.*\sfrom\s+['\"]|^\s*type\s+\w+\s*=\s*[{|]", re.MULTILINE)
+_OPERATORS = re.compile(r"&&|\|\||(?<![<>=!])!(?!=)|!==|\+\+|--")
+
+
+def _hint_for_runtime(error, message, place):
+    if "cannot be called from a running event loop" in message or "event loop is already running" in message:
+        return "top-level await works here: write `await main()` instead of asyncio.run(main())"
+    return None
+
+
+def _hint_for_tool(error, message, place):
+    return "the same call may succeed later" if error.retryable else None
+
+
+_HINTS = (
+    (SyntaxError, _hint_for_syntax),
+    (NameError, names.for_name),
+    (KeyError, values.for_key),
+    (IndexError, values.for_index),
+    (AttributeError, names.for_attribute),
+    (ImportError, names.for_import),
+    (TypeError, values.for_type),
+    (ToolError, _hint_for_tool),
+    (ValueError, values.for_value),
+    (MemoryError, lambda *_: "work on smaller pieces, or let the tool filter"),
+    (RecursionError, lambda *_: "write it as a loop, with a list as the stack; sys.setrecursionlimit(10_000) allows somewhat more"),
+    (RuntimeError, _hint_for_runtime),
+    (SystemExit, lambda *_: "end the program with an expression, which is its result, or raise an error that says why"),
+)

@@ -5,6 +5,7 @@ empty one, and an import "No module named".
 """
 
 import builtins
+import difflib
 import errno
 import functools
 import io
@@ -71,7 +72,7 @@ _MISSING = {
     for words, names in (
         (NETWORK, "requests httpx aiohttp urllib3 urllib.request http.client http.server ftplib smtplib imaplib poplib telnetlib "
                   "nntplib websocket websockets ssl paramiko boto3 pycurl xmlrpc socketserver wsgiref webbrowser antigravity"),
-        (PARALLEL, "multiprocessing concurrent.futures.process concurrent.futures.interpreter"),
+        (PARALLEL, "joblib celery multiprocessing concurrent.futures.process concurrent.futures.interpreter"),
         (PROCESSES, "pexpect pty"),
         (TERMINAL, "getpass readline curses termios tty tkinter turtle code cmd idlelib"),
         (DEBUGGER, "pdb bdb"),
@@ -239,12 +240,47 @@ def why_missing(name):
     return _MISSING.get(name) or _MISSING.get(name.partition(".")[0])
 
 
+# What does the same, or nearly, of what is loaded. An administrator may load the packages themselves.
+_INSTEAD = {
+    name: words
+    for words, names in (
+        ("use lists of dicts, comprehensions, statistics and csv instead", "pandas polars pyarrow duckdb dask modin"),
+        ("use math, statistics, fractions and random instead", "numpy scipy sympy sklearn torch tensorflow"),
+        ("use html.parser or xml.etree.ElementTree instead", "bs4 lxml html5lib selectolax parsel"),
+        ("use json instead", "yaml ruamel orjson ujson simplejson"),
+        ("use datetime and zoneinfo instead", "dateutil pytz pendulum arrow tzlocal"),
+        ("use print and f-strings instead", "tabulate rich colorama tqdm termcolor prettytable loguru"),
+        ("use dataclasses instead", "pydantic attr attrs marshmallow"),
+        ("use itertools and functools instead", "more_itertools toolz"),
+        ("use a loop with time.sleep instead", "tenacity backoff retry"),
+        ("use difflib instead", "fuzzywuzzy rapidfuzz thefuzz Levenshtein"),
+        ("put values into the code instead", "dotenv environ decouple click typer"),
+        ("return the numbers instead", "matplotlib seaborn plotly PIL cv2"),
+        ("return the data, and judge it where this code was written", "openai anthropic litellm langchain transformers cohere mistralai"),
+        (TOOL, "mcp fastmcp sqlalchemy psycopg2 psycopg pymongo redis pymysql slack_sdk googleapiclient notion_client "
+                                    "stripe jira gitlab playwright selenium docker git openpyxl docx PyPDF2 pypdf"),
+    )
+    for name in names.split()
+}
+
+
 def _missing(name):
-    top, words = name.partition(".")[0], why_missing(name)
-    server = server_named(name)
+    parts = name.split(".")
+    top, words = parts[0], why_missing(name)
+    # Either is how code for other tools of this kind imports them.
+    server = server_named(name) or (server_named(parts[1]) if top in ("servers", "mcp", "tools") and len(parts) > 1 else None)
     if words is None and server is not None:
         words = f"the MCP server is at mcp_tools.{identifier(server)}"
     elif words is None:
-        words = (f"{PREFIX}: it was not loaded before the worker was sealed; use what is loaded, or ask an administrator to add "
-                 f"{(name if top in sys.modules else top)!r} under [python] preload in the configuration")
+        words = f"{PREFIX}: {_elsewhere(name, top)}"
     return f"No module named {name!r}: {words}"
+
+
+def _elsewhere(name, top):
+    wanted = name if top in sys.modules else top
+    ask = f"ask an administrator to add {wanted!r} under [python] preload in the configuration"
+    if top in _INSTEAD:
+        return f"it was not loaded before the worker was sealed; {_INSTEAD[top]}, or {ask}"
+    near = difflib.get_close_matches(name, {loaded for loaded in sys.modules if loaded[:1] != "_"}, 1, 0.75)
+    meant = f"did you mean {near[0]}? Else " if near else ""
+    return f"it was not loaded before the worker was sealed; {meant}use what is loaded, or {ask}"

@@ -65,3 +65,9 @@ def line(name, number):
     """A line of a program with its end; nothing where it is not known."""
     lines = text(name)
     return lines[number - 1] if number and 0 < number <= len(lines) else ""
+
+
+def whole(characters_max):
+    """The program that is run, or nothing where it is longer."""
+    lines = _lines.get(_current, ())
+    return "".join(lines) if sum(map(len, lines)) <= characters_max else ""

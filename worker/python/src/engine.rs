@@ -14,7 +14,7 @@ use pyo3::types::{PyBytes, PyDict, PyModule};
 use crate::native;
 
 /// The Python side, in the order in which each may import the ones before it.
-const MODULES: [(&str, &str); 16] = [
+const MODULES: [(&str, &str); 20] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_streams", include_str!("../lib/streams.py")),
     ("lockhouse_sources", include_str!("../lib/sources.py")),
@@ -27,6 +27,10 @@ const MODULES: [(&str, &str); 16] = [
     ("skills", include_str!("../lib/skills.py")),
     ("lockhouse_skill_source", include_str!("../lib/skill_source.py")),
     ("lockhouse_sealed", include_str!("../lib/sealed.py")),
+    ("lockhouse_excerpts", include_str!("../lib/excerpts.py")),
+    ("lockhouse_subjects", include_str!("../lib/subjects.py")),
+    ("lockhouse_hints_names", include_str!("../lib/hints_names.py")),
+    ("lockhouse_hints_values", include_str!("../lib/hints_values.py")),
     ("lockhouse_hints", include_str!("../lib/hints.py")),
     ("lockhouse_errors", include_str!("../lib/errors.py")),
     ("lockhouse_preload", include_str!("../lib/preload.py")),

@@ -60,9 +60,9 @@ impl End {
             && !subject.is_empty()
         {
             message = format!("{message} while it waited for {subject}");
-            errors::locate(&mut error, &stack, positions);
+            errors::locate(&mut error, &stack, positions, "");
         } else {
-            errors::point(&mut error, awaiting(ctx, functions, positions));
+            errors::mark(&mut error, awaiting(ctx, functions, positions), positions);
         }
         error.message = message;
         match interrupt {
@@ -87,7 +87,7 @@ impl End {
                 let message =
                     "the program awaits something that never happens: no call and no timer is under way";
                 let mut error = errors::plain("Error", message);
-                errors::point(&mut error, awaiting(ctx, functions, positions));
+                errors::mark(&mut error, awaiting(ctx, functions, positions), positions);
                 return Outcome::Error(error);
             }
             Self::Failed(Error::Allocation) => return memory_limit(CodeError::default()),

@@ -3,7 +3,11 @@
 use lockhouse_protocol::CodeError;
 use rquickjs::{Ctx, Function, Object, Value};
 
+use super::excerpts::excerpt;
+use super::hints::Hints;
+use super::mistakes;
 use super::positions::{Place, Positions};
+use super::subjects;
 use super::typescript::{GENERATED, GENERATED_SKILL, SyntaxError};
 
 /// What people see as the file's name.
@@ -27,95 +31,11 @@ const NAME_CHARACTERS_MAX: usize = 80;
 /// The longest traceback, in frames.
 const FRAMES_MAX: usize = 20;
 
-/// What everything absent is; a reason and a way out follow.
-const ABSENT: &str = "not available in the Lockhouse sandbox";
+/// Frames alike that are shown one after the other.
+const ALIKE_MAX: usize = 3;
 
-/// Names that code from elsewhere takes for granted, why they are not there, and what to do instead.
-const ABSENT_NAMES: [(&[&str], &str); 13] = [
-    (
-        &["process"],
-        "there are no environment variables, arguments or exit; put values into the code, print with console.log, end \
-         with return, or use a tool of an MCP server instead",
-    ),
-    (
-        &["Deno", "Bun", "fs", "path", "os", "child_process", "std", "__dirname", "__filename"],
-        "there are no files and no processes; use a tool of an MCP server instead",
-    ),
-    (
-        &["module", "exports"],
-        "a program is alone; the last expression is its result, use that or return instead",
-    ),
-    (&["global", "self"], "this is no Node.js and no browser; use globalThis instead"),
-    (
-        &["Buffer", "Blob", "File", "FileReader"],
-        "use Uint8Array, TextEncoder, TextDecoder, atob and btoa instead",
-    ),
-    (
-        &[
-            "window",
-            "document",
-            "navigator",
-            "location",
-            "history",
-            "screen",
-            "$",
-            "jQuery",
-            "React",
-            "Image",
-            "chrome",
-        ],
-        "there is no browser; use a tool of an MCP server instead",
-    ),
-    (
-        &["alert", "confirm", "prompt"],
-        "there is nobody to ask; print with console.log and put values into the code instead",
-    ),
-    (
-        &["localStorage", "sessionStorage", "indexedDB", "caches"],
-        "nothing is stored; keep data in variables, or use a tool of an MCP server instead",
-    ),
-    (
-        &["Headers", "Request", "Response", "FormData", "axios", "AbortController", "AbortSignal"],
-        "there is no network; use a tool of an MCP server instead, and Promise.race with setTimeout for a time limit",
-    ),
-    (
-        &["URL"],
-        "use a regular expression to take an address apart, and URLSearchParams for query strings, instead",
-    ),
-    (
-        &[
-            "Worker",
-            "SharedWorker",
-            "MessageChannel",
-            "BroadcastChannel",
-            "EventTarget",
-            "Event",
-            "CustomEvent",
-            "ReadableStream",
-            "WritableStream",
-            "requestAnimationFrame",
-            "requestIdleCallback",
-        ],
-        "there is one thread and nothing to listen to; use functions, Promise.all and setTimeout instead",
-    ),
-    (
-        &["Intl", "Temporal"],
-        "there are no locales and no time zones; use toFixed, padStart and toISOString, or Python's zoneinfo, instead",
-    ),
-    (&["WebAssembly", "DOMParser"], "use JavaScript, or Python and its standard library, instead"),
-];
-
-/// What the engine says without the sandbox in mind: kind, part of the message, why and what to do instead.
-const RIDDLES: [(&str, &str, &str); 3] = [
-    ("SyntaxError", "import.meta", "a program has no file and no address; put values into the code instead"),
-    (
-        "ReferenceError",
-        "could not load module",
-        "code that is made at run time has no import, and there are no packages and files; use require(\"mcp_tools\") \
-         for tools, or an import of the program, instead",
-    ),
-    ("TypeError", "cannot block in this thread", "there is one thread; use await and setTimeout instead"),
-];
+/// Causes of an error that are told.
+const CAUSES_MAX: usize = 3;
 
 /// An error that the engine itself reports.
 pub(super) fn plain(kind: &str, message: impl Into<String>) -> CodeError {
@@ -123,18 +43,45 @@ pub(super) fn plain(kind: &str, message: impl Into<String>) -> CodeError {
 }
 
 /// A program that does not even parse.
-pub(super) fn syntax(error: SyntaxError) -> CodeError {
+pub(super) fn syntax(source: &str, error: SyntaxError) -> CodeError {
     let mut description = plain("SyntaxError", error.message);
     truncate(&mut description.message, MESSAGE_BYTES_MAX);
+    description.traceback = error.place.map(|place| at(place, source));
+    description.hint = mistakes::hint(source, &description.message, error.place).map(str::to_owned);
     point(&mut description, error.place);
     description
 }
 
-/// Adds where it happened, from a stack of QuickJS.
-pub(super) fn locate(error: &mut CodeError, stack: &str, positions: Option<&Positions>) {
-    point(error, own_place(stack, positions));
-    let frames = user_frames(stack, positions);
-    error.traceback = (!frames.is_empty()).then(|| frames.join("\n"));
+/// Adds where it happened, from a stack of QuickJS. `class` is the error's own: making it is no step of the program's.
+pub(super) fn locate(error: &mut CodeError, stack: &str, positions: Option<&Positions>, class: &str) {
+    let is_made = |frame: &Frame| !class.is_empty() && frame.name == class;
+    let frames: Vec<Frame> = frames(stack, positions).skip_while(is_made).collect();
+    point(error, frames.iter().find(|frame| frame.of == Of::Program).map(|frame| frame.place));
+    error.traceback = (!frames.is_empty()).then(|| traceback(&frames, positions));
+}
+
+/// Adds where it happened, with the line.
+pub(super) fn mark(error: &mut CodeError, place: Option<Place>, positions: Option<&Positions>) {
+    point(error, place);
+    error.traceback = place.zip(positions).map(|(place, positions)| at(place, positions.source()));
+}
+
+/// Frames with their lines, innermost first.
+fn traceback(frames: &[Frame], positions: Option<&Positions>) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for alike in frames.chunk_by(|one, other| one == other) {
+        told.extend(alike.iter().take(ALIKE_MAX).map(|frame| frame.with_line(positions)));
+        if alike.len() > ALIKE_MAX {
+            told.push(format!("    … {} more like it", alike.len() - ALIKE_MAX));
+        }
+    }
+    told.join("\n")
+}
+
+/// A place of the program and its line.
+fn at(place: Place, source: &str) -> String {
+    let frame = Frame { name: "", of: Of::Program, place }.alone();
+    excerpt(source, place).map_or(frame.clone(), |excerpt| format!("{frame}\n{excerpt}"))
 }
 
 /// Adds where it happened.
@@ -156,10 +103,12 @@ pub(super) fn thrown<'js>(
         .filter(|object| value.is_error() || object.contains_key("message").unwrap_or(false))
     else {
         ctx.catch();
-        let shown =
+        let thrown =
             call_for_text(ctx, functions, "inspect", value).unwrap_or_else(|| value.type_name().to_owned());
-        let mut error = plain("Error", format!("the program threw {shown}"));
+        let mut error = plain("Error", format!("the program threw {thrown}"));
         truncate(&mut error.message, MESSAGE_BYTES_MAX);
+        let place = positions.and_then(|positions| subjects::only_odd_throw(positions.source()));
+        mark(&mut error, place, positions);
         error.hint = Some("throw an Error, and its line is known: throw new Error(\"…\")".to_owned());
         return error;
     };
@@ -182,12 +131,52 @@ pub(super) fn thrown<'js>(
     if error.kind == "ToolError" {
         error.code = read("code").filter(|code| code.len() <= KIND_BYTES_MAX);
     }
-    locate(&mut error, &read("stack").unwrap_or_default(), positions);
-    if let Some(words) = words(&error) {
-        error.message = format!("{}: {ABSENT}: {words}", error.message);
+    let stack = read("stack").unwrap_or_default();
+    let class = object.get::<_, Object>("constructor").and_then(|class| class.get::<_, String>("name"));
+    let mut class = class.inspect_err(|_| drop(ctx.catch())).unwrap_or_default();
+    if error.message.starts_with("class constructors must be invoked") {
+        class = frames(&stack, positions).next().map(|frame| frame.name.to_owned()).unwrap_or_default();
     }
-    error.hint = hint(&error);
+    if error.message.is_empty() {
+        error.message = "thrown without a message".to_owned();
+    }
+    locate(&mut error, &stack, positions, &class);
+    let is_retryable =
+        object.get::<_, bool>("retryable").inspect_err(|_| drop(ctx.catch())).unwrap_or_default();
+    Hints { ctx, functions, positions }.add(&mut error, is_retryable);
+    if let Some(causes) = causes(ctx, functions, object, positions) {
+        error.traceback =
+            Some(error.traceback.map_or(causes.clone(), |frames| format!("{frames}\n{causes}")));
+    }
     error
+}
+
+/// The causes of an error, with where they happened.
+fn causes<'js>(
+    ctx: &Ctx<'js>,
+    functions: &Object<'js>,
+    object: &Object<'js>,
+    positions: Option<&Positions>,
+) -> Option<String> {
+    let mut told = Vec::new();
+    let mut next = object.get::<_, Option<Object>>("cause");
+    while let (Ok(Some(cause)), true) = (&next, told.len() < CAUSES_MAX) {
+        let read = |key: &str| {
+            let property = cause.get::<_, Value>(key).ok();
+            let text = property.and_then(|property| call_for_text(ctx, functions, "clip", &property));
+            ctx.catch();
+            text.unwrap_or_default()
+        };
+        let (mut name, mut message, stack) = (read("name"), read("message"), read("stack"));
+        truncate(&mut name, KIND_BYTES_MAX);
+        truncate(&mut message, MESSAGE_BYTES_MAX / 8);
+        let frames: Vec<Frame> = frames(&stack, positions).collect();
+        let frames = traceback(&frames, positions);
+        told.push(format!("  caused by {name}: {message}\n{frames}").trim_end().to_owned());
+        next = cause.get::<_, Option<Object>>("cause");
+    }
+    ctx.catch();
+    (!told.is_empty()).then(|| told.join("\n"))
 }
 
 /// Text from one of the realm's functions.
@@ -204,22 +193,6 @@ fn call_for_text<'js>(
     text.ok().flatten()
 }
 
-/// Why it fails here and not elsewhere, and what to do instead.
-fn words(error: &CodeError) -> Option<&'static str> {
-    if error.kind == "ReferenceError"
-        && let Some(name) = error.message.strip_suffix(" is not defined")
-    {
-        return ABSENT_NAMES.iter().find(|(names, _)| names.contains(&name)).map(|(_, words)| *words);
-    }
-    let about = |(kind, part, _): &&(&str, &str, &str)| error.kind == *kind && error.message.contains(part);
-    RIDDLES.iter().find(about).map(|(.., words)| *words)
-}
-
-fn hint(error: &CodeError) -> Option<String> {
-    let too_deep = error.kind == "RangeError" && error.message == "Maximum call stack size exceeded";
-    too_deep.then(|| "write it as a loop, with an array as the stack".to_owned())
-}
-
 /// The program's line in a stack of QuickJS: that of its innermost frame.
 pub(super) fn line(stack: &str, positions: Option<&Positions>) -> Option<u32> {
     own_place(stack, positions).map(|place| place.line)
@@ -232,18 +205,7 @@ fn own_place(stack: &str, positions: Option<&Positions>) -> Option<Place> {
 
 /// The frames of a stack that are the program's own, in its own positions.
 pub(super) fn user_frames(stack: &str, positions: Option<&Positions>) -> Vec<String> {
-    frames(stack, positions)
-        .map(|Frame { name, of, place: Place { line, column } }| {
-            let file = of.shown();
-            match name {
-                "" | "<anonymous>" => format!("    at {file}:{line}:{column}"),
-                _ => {
-                    let name: String = name.chars().take(NAME_CHARACTERS_MAX).collect();
-                    format!("    at {name} ({file}:{line}:{column})")
-                }
-            }
-        })
-        .collect()
+    frames(stack, positions).map(|frame| frame.alone()).collect()
 }
 
 /// Where a frame is.
@@ -268,15 +230,41 @@ impl Of<'_> {
 }
 
 /// A frame of the code that people wrote.
+#[derive(PartialEq, Eq)]
 struct Frame<'s> {
     name: &'s str,
     of: Of<'s>,
     place: Place,
 }
 
+impl Frame<'_> {
+    fn alone(&self) -> String {
+        let (file, Place { line, column }) = (self.of.shown(), self.place);
+        match self.name {
+            "" | "<anonymous>" => format!("    at {file}:{line}:{column}"),
+            name => {
+                let name: String = name.chars().take(NAME_CHARACTERS_MAX).collect();
+                format!("    at {name} ({file}:{line}:{column})")
+            }
+        }
+    }
+
+    /// With the line of the text that it is in.
+    fn with_line(&self, positions: Option<&Positions>) -> String {
+        let of = match self.of {
+            Of::Program => positions,
+            Of::Earlier(run) => positions.and_then(|positions| positions.earlier(run)),
+            Of::Skill(name) => positions.and_then(|positions| positions.skill(name)),
+        };
+        let frame = self.alone();
+        let line = of.and_then(|positions| excerpt(positions.source(), self.place));
+        line.map_or(frame.clone(), |line| format!("{frame}\n{line}"))
+    }
+}
+
 /// The program's frames. Those that were translated before stay as they are.
 fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator<Item = Frame<'s>> {
-    let frame = move |line: &'s str| {
+    let frame = move |(depth, line): (usize, &'s str)| {
         let frame = line.trim().strip_prefix("at ")?.trim_end_matches(')');
         let (before, column) = frame.rsplit_once(':')?;
         let (before, line) = before.rsplit_once(':')?;
@@ -284,15 +272,17 @@ fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator
         let (name, file) = before.rsplit_once('(').unwrap_or(("", before));
         let name = name.trim_end();
         if let Some(skill) = file.strip_prefix(GENERATED_SKILL) {
-            return Some(Frame {
-                name,
-                of: Of::Skill(skill),
-                place: positions?.skill(skill)?.submitted(place)?,
-            });
+            let positions = positions?.skill(skill)?;
+            // All but the innermost are at a call.
+            let place = positions.of_call(positions.submitted(place)?, depth == 0);
+            return Some(Frame { name, of: Of::Skill(skill), place });
         }
         if let Some(run) = file.strip_prefix(GENERATED) {
             let run = run.strip_prefix('-').and_then(|run| run.parse().ok());
-            let (earlier, place) = positions?.submitted_in(run, place)?;
+            let positions = positions?;
+            let (earlier, place) = positions.submitted_in(run, place)?;
+            let of = earlier.map_or(Some(positions), |run| positions.earlier(run))?;
+            let place = of.of_call(place, depth == 0);
             return Some(Frame { name, of: earlier.map_or(Of::Program, Of::Earlier), place });
         }
         let stem = file.strip_suffix(EXTENSION)?;
@@ -304,7 +294,7 @@ fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator
         };
         Some(Frame { name, of, place })
     };
-    stack.lines().filter_map(frame).take(FRAMES_MAX)
+    stack.lines().enumerate().filter_map(frame).take(FRAMES_MAX)
 }
 
 fn truncate(text: &mut String, bytes_max: usize) {

@@ -149,6 +149,12 @@ fn is_unplaced(statement: &Statement) -> bool {
     let first = match statement {
         Statement::ReturnStatement(statement) => statement.argument.as_ref(),
         Statement::IfStatement(statement) => Some(&statement.test),
+        // What takes a value apart can fail, and nothing in it has a position.
+        Statement::VariableDeclaration(declaration)
+            if declaration.declarations.first().is_some_and(|one| one.id.is_destructuring_pattern()) =>
+        {
+            return true;
+        }
         Statement::VariableDeclaration(declaration) => {
             declaration.declarations.first().and_then(|declarator| declarator.init.as_ref())
         }

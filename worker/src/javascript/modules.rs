@@ -20,6 +20,22 @@ pub(super) const MODULE: &str = "$lockhouse_module";
 /// What `import()` becomes.
 pub(super) const IMPORT: &str = "$lockhouse_import";
 
+/// The first import that does not stand at the top of the program.
+pub(super) fn misplaced_import(program: &Program) -> Option<Span> {
+    let mut imports = Imports(Vec::new());
+    imports.visit_program(program);
+    let is_at_the_top = |span: &Span| program.body.iter().any(|statement| statement.span() == *span);
+    imports.0.into_iter().find(|span| !is_at_the_top(span))
+}
+
+struct Imports(Vec<Span>);
+
+impl<'a> Visit<'a> for Imports {
+    fn visit_import_declaration(&mut self, import: &ImportDeclaration<'a>) {
+        self.0.push(import.span);
+    }
+}
+
 /// Turns each `import()` into a call, so that it finds the modules that `import` finds.
 pub(super) fn replace_dynamic_imports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a>) {
     DynamicImports { builder }.visit_program(program);

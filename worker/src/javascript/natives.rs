@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use lockhouse_protocol::Stream;
 use lockhouse_worker::signals;
+use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
 
 use super::host::Link;
@@ -70,8 +71,13 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> 
 
     // Sends a request and waits: whether it succeeded, and the JSON or the failure.
     let shared = Rc::clone(link);
-    let ask = move |ctx: Ctx<'js>, kind: String, first: String, second: String| -> Result<Array<'js>> {
-        let texts = (first, second, String::new());
+    let ask = move |ctx: Ctx<'js>,
+                    kind: String,
+                    first: String,
+                    second: String,
+                    third: Opt<String>|
+          -> Result<Array<'js>> {
+        let texts = (first, second, third.0.unwrap_or_default());
         let reply = match requests::parse(Asked { kind, texts, timeout_ms: 0, line: None }) {
             Ok(request) => shared
                 .host
@@ -112,7 +118,7 @@ fn add_skills<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> Re
     let shared = Rc::clone(link);
     let cut = move |ctx: Ctx<'js>, name: String| -> Result<Array<'js>> {
         let cut = match shared.positions.borrow().as_ref() {
-            Some(program) => skill_source::cut(&program.source, &name),
+            Some(program) => skill_source::cut(program.source(), &name),
             None => Err("there is no program".to_owned()),
         };
         let cut = cut.map_err(|why| Exception::throw_type(&ctx, &why))?;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::calls::Calls;
+
 /// Lines of generated code before the imports.
 const LINES_BEFORE_IMPORTS: u32 = 1;
 
@@ -23,6 +25,15 @@ impl Place {
         let column = 1 + before[line_start..].chars().count();
         Self { line: count(line), column: count(column) }
     }
+
+    /// The byte at a place; None beyond the text.
+    pub(super) fn byte(self, source: &str) -> Option<usize> {
+        let above: usize =
+            source.split_inclusive('\n').take(self.line.checked_sub(1)? as usize).map(str::len).sum();
+        let line = source.get(above..)?.split('\n').next()?;
+        let within = line.char_indices().nth(self.column.saturating_sub(1) as usize);
+        Some(above + within.map_or(line.len(), |(byte, _)| byte))
+    }
 }
 
 /// One entry of a source map: line and column from 0, columns in UTF-16 units.
@@ -41,9 +52,10 @@ pub(super) struct Positions {
     run: Option<u32>,
     /// Of programs before it in the session, the latest first.
     earlier: Vec<Positions>,
-    pub(super) source: String,
+    source: String,
     imports: Vec<Place>,
     mappings: Vec<Mapping>,
+    calls: Calls,
     /// Of the skills that it has imported.
     skills: BTreeMap<String, Positions>,
 }
@@ -51,9 +63,31 @@ pub(super) struct Positions {
 impl Positions {
     /// `imports` are the places of those imports that became the first lines; `mappings` are in the order of the
     /// generated code.
-    pub(super) fn new(source: &str, imports: Vec<Place>, mappings: impl Iterator<Item = Mapping>) -> Self {
+    pub(super) fn new(
+        source: &str,
+        imports: Vec<Place>,
+        calls: Calls,
+        mappings: impl Iterator<Item = Mapping>,
+    ) -> Self {
         let (source, mappings) = (source.to_owned(), mappings.collect());
-        Self { run: None, earlier: Vec::new(), source, imports, mappings, skills: BTreeMap::new() }
+        Self { run: None, earlier: Vec::new(), source, imports, mappings, calls, skills: BTreeMap::new() }
+    }
+
+    /// The program as it was submitted.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Of an earlier program of the session.
+    pub(super) fn earlier(&self, run: u32) -> Option<&Self> {
+        self.earlier.iter().find(|positions| positions.run == Some(run))
+    }
+
+    /// The place of the call, where a place is within its arguments; with `thrown_alone` of one that makes what is thrown.
+    pub(super) fn of_call(&self, place: Place, thrown_alone: bool) -> Place {
+        let byte = place.byte(&self.source).and_then(|byte| u32::try_from(byte).ok());
+        let name = byte.and_then(|byte| self.calls.around(byte, thrown_alone));
+        name.map_or(place, |name| self.of_byte(name))
     }
 
     /// A skill is imported.

@@ -12,12 +12,13 @@ use super::host::Link;
 use super::natives;
 
 /// The parts of the global scope, in the order in which they build on each other.
-const PARTS: [(&str, &str); 7] = [
+const PARTS: [(&str, &str); 8] = [
     ("lockhouse:values", include_str!("values.js")),
     ("lockhouse:requests", include_str!("requests.js")),
     ("lockhouse:servers", include_str!("servers.js")),
     ("lockhouse:tools", include_str!("tools.js")),
     ("lockhouse:skills", include_str!("skills.js")),
+    ("lockhouse:hints", include_str!("hints.js")),
     ("lockhouse:console", include_str!("console.js")),
     ("lockhouse:web", include_str!("web.js")),
 ];

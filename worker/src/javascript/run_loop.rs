@@ -121,7 +121,7 @@ impl Execution<'_> {
         job: &Job,
     ) -> Result<Persistent<Promise<'static>>, End> {
         let program = typescript::translate(&job.code, job.session)
-            .map_err(|error| End::Found(Box::new(errors::syntax(error))))?;
+            .map_err(|error| End::Found(Box::new(errors::syntax(&job.code, error))))?;
         let link = &self.realm.link;
         link.runs.set(link.runs.get() + u32::from(job.session));
         let before = link.positions.take();
@@ -132,6 +132,7 @@ impl Execution<'_> {
         *link.positions.borrow_mut() = Some(positions);
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
         functions.get::<_, Function>("serve")?.call::<_, ()>((servers,))?;
+        functions.get::<_, Function>("forget")?.call::<_, ()>(())?;
 
         let part = |name: &str| functions.get::<_, Value>(name);
         let lookups = (part("module")?, part("import")?);

@@ -50,6 +50,8 @@
       .slice(0, 3)
       .map(({ name }) => name);
   };
+  // The one name that is most like another, where any is.
+  const closest = (wanted, candidates) => nearest(wanted, candidates.filter((name) => name.length > 2))[0];
   const unknown = (message, wanted, candidates, details) => {
     const close = nearest(wanted, candidates).filter((name) => !message.includes(name));
     const hint = close.length ? `${/[.?!]$/.test(message) ? "" : "."} The nearest: ${close.join(", ")}` : "";
@@ -119,5 +121,5 @@
   };
   realm.serverName = (value) => names.get(value);
 
-  Object.assign(realm, { servers, names, serverOf, find, isOrdinary, serverObject, unknown });
+  Object.assign(realm, { closest, servers, names, serverOf, find, isOrdinary, serverObject, unknown });
 }

@@ -1,6 +1,6 @@
 // The module `mcp_tools`, and what `import` and `require` find.
 (native, realm) => {
-  const { ToolError, find, global, invoke, isOrdinary, names, offers, request, serverObject, serverOf, servers, unknown } = realm;
+  const { ToolError, closest, find, global, invoke, isOrdinary, names, offers, request, serverObject, serverOf, servers, unknown } = realm;
 
   const split = (name) => {
     const text = String(name);
@@ -86,7 +86,8 @@
   const noServer = (name) => {
     const all = [...servers.keys()];
     const list = all.length ? `the servers are ${all.slice(0, 20).join(", ")}` : "no server is available";
-    return new ToolError(`no MCP server is named "${name}": ${list}`, { code: "unknown_tool", server: name });
+    const near = closest(String(name), [...all, ...Object.keys(functions)]);
+    return new ToolError(`no MCP server is named "${name}": ${near ? `did you mean ${near}? ` : ""}${list}`, { code: "unknown_tool", server: name });
   };
   const mcp = new Proxy(functions, {
     get(target, key) {
@@ -100,21 +101,44 @@
   });
   names.set(mcp, "[MCP servers]");
 
-  // What is there without an import.
-  const globals = new Map([
-    ["crypto", "the global crypto"],
-    ["timers", "the global setTimeout"],
-    ["perf_hooks", "the global performance"],
-    ["buffer", "Uint8Array, TextEncoder, atob and btoa"],
-    ["util", "console.log, TextEncoder and structuredClone"],
-    ["url", "URLSearchParams"],
-    ["querystring", "URLSearchParams"],
-    ["uuid", "crypto.randomUUID()"],
-    ["lodash", "the methods of arrays and objects"],
-    ["process", "values in the code, console.log and return"],
-    ["dotenv", "values in the code"],
+  // What there is in place of a module: by the beginning of its name.
+  const instead = new Map([
+    ["crypto", "use the global crypto"],
+    ["timers", "use the global setTimeout"],
+    ["perf_hooks", "use the global performance"],
+    ["buffer", "use Uint8Array, TextEncoder, atob and btoa"],
+    ["util", "use console.log, TextEncoder and structuredClone"],
+    ["url", "use URLSearchParams"],
+    ["querystring", "use URLSearchParams"],
+    ["path", "use the methods of text, such as split and join"],
+    ["assert", "throw an Error"],
+    ["events", "use functions and promises"],
+    ["uuid", "use crypto.randomUUID()"],
+    ["nanoid", "use crypto.randomUUID()"],
+    ["lodash", "use the methods of arrays and objects"],
+    ["ramda", "use the methods of arrays and objects"],
+    ["underscore", "use the methods of arrays and objects"],
+    ["moment", "use Date"],
+    ["dayjs", "use Date"],
+    ["date-fns", "use Date"],
+    ["luxon", "use Date"],
+    ["zod", "look at the values with if"],
+    ["chalk", "use console.log"],
+    ["process", "put values into the code, and use console.log and return"],
+    ["dotenv", "put values into the code"],
+    ["openai", "return the data, and judge it where this code was written"],
+    ["@anthropic-ai", "return the data, and judge it where this code was written"],
+    ["langchain", "return the data, and judge it where this code was written"],
+    ["@modelcontextprotocol", 'the servers are connected already: import from "mcp_tools/SERVER"'],
+    [".", "a program is alone: put the code into it"],
+    ["..", "a program is alone: put the code into it"],
   ]);
-  const inGlobals = (name) => globals.get(name.replace(/^node:/, "").split("/")[0]) ?? "a tool of an MCP server";
+  const whatInstead = (name) => {
+    // As code for other tools of this kind imports them.
+    const server = serverOf(name) ?? (/^\.{1,2}\/(?:servers|mcp)\/|^servers\//.test(name) ? serverOf(name.split("/servers/").at(-1).split("/")[0]) : undefined);
+    if (server) return `write "mcp_tools/${server.name}"`;
+    return instead.get(name.replace(/^node:/, "").split("/")[0]) ?? "use a tool of an MCP server instead";
+  };
 
   // What `import` and `require` find.
   realm.module = (name) => {
@@ -124,11 +148,9 @@
       if (server) return server.proxy;
       throw noServer(name.slice("mcp_tools/".length));
     }
-    const server = serverOf(name);
-    const instead = server ? `write "mcp_tools/${server.name}"` : `use ${inGlobals(name)} instead`;
     throw new Error(
       `No module named '${name}': not available in the Lockhouse sandbox: there are no packages, files, network and ` +
-        `processes; ${instead}`,
+        `processes; ${whatInstead(name)}`,
     );
   };
   realm.import = async (name) => realm.module(String(name));

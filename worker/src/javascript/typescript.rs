@@ -13,6 +13,7 @@ use oxc::semantic::SemanticBuilder;
 use oxc::span::{SourceType, Span};
 use oxc::transformer::{TransformOptions, Transformer};
 
+use super::calls::Calls;
 use super::marks::{self, AWAITING, RESERVED};
 use super::modules::{self, IMPORT, MODULE};
 use super::nesting;
@@ -78,6 +79,14 @@ fn translate_as(source: &str, form: Form) -> Result<Translated, SyntaxError> {
             place: Some(Place::of(source, at)),
         });
     }
+    // It would be a template that an empty one makes.
+    if source.trim_start().starts_with("```") {
+        let at = source.find('`').unwrap_or_default();
+        return Err(SyntaxError {
+            message: "a Markdown fence is no TypeScript".to_owned(),
+            place: Some(Place::of(source, at)),
+        });
+    }
     let allocator = Allocator::default();
     let kind = SourceType::ts().with_module(true);
     let options =
@@ -85,10 +94,19 @@ fn translate_as(source: &str, form: Form) -> Result<Translated, SyntaxError> {
     let parsed = Parser::new(&allocator, source, kind).with_options(options).parse();
     refuse(source, &parsed.diagnostics)?;
     let mut program = parsed.program;
+    let calls = Calls::of(&program);
 
     let builder = AstBuilder::new(&allocator);
     let place = |span: Span| Place::of(source, span.start as usize);
     let wrong = |message: &str, span| SyntaxError { message: message.to_owned(), place: Some(place(span)) };
+    if source.contains("import")
+        && let Some(span) = modules::misplaced_import(&program)
+    {
+        return Err(wrong(
+            "an import stands at the top of the program, and not within a function or block",
+            span,
+        ));
+    }
     let exports = modules::Exports::of(&program);
     if form == Form::Skill
         && let Some(span) = modules::awaits_at_the_top(&program)
@@ -157,6 +175,7 @@ fn translate_as(source: &str, form: Form) -> Result<Translated, SyntaxError> {
     let positions = Positions::new(
         source,
         imports,
+        calls,
         generated.map.iter().flat_map(|map| {
             map.get_tokens().map(|token| Mapping {
                 generated: (token.get_dst_line(), token.get_dst_col()),
