@@ -293,7 +293,7 @@ impl Supervisor {
                 }
             },
         };
-        Ok((Place::Held(Box::new(held)), Some(turn)))
+        Ok((Place::Held(held), Some(turn)))
     }
 }
 

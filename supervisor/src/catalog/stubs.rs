@@ -83,7 +83,7 @@ fn aliases(tools: &[(&Tool, bool)], is_name: impl Fn(&str) -> bool) -> Vec<(Stri
         let other = Some(camel(&tool.identifier)).filter(|form| alone(tool.name.as_str()) && is_name(form));
         for alias in [exact, other].into_iter().flatten() {
             let is_new = taken.binary_search(&alias.as_str()).is_err()
-                && !aliases.last().is_some_and(|(last, _)| *last == alias);
+                && aliases.last().is_none_or(|(last, _)| *last != alias);
             if is_new {
                 aliases.push((alias, tool.identifier.clone()));
             }

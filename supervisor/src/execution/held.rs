@@ -44,7 +44,7 @@ pub(crate) enum Place {
     /// In a worker that dies with it.
     Leased(Lease),
     /// In the worker of a session.
-    Held(Box<Held>),
+    Held(Held),
 }
 
 impl Place {
@@ -149,7 +149,7 @@ impl Run<'_> {
             self.out.extend(frame::encode(&reply, limit).unwrap_or_default());
         }
         match self.place {
-            Place::Held(held) => Some(Held { out: self.out, ..*held }),
+            Place::Held(held) => Some(Held { out: self.out, ..held }),
             Place::Leased(_) => None,
         }
     }

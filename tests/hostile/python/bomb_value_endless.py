@@ -1,5 +1,5 @@
 # attack: give a value that contains itself
-# outcome: error contains itself
+# outcome: ok ["[Circular]"]
 # control: none: there is no answer outside
 # limits: timeout_seconds = 20, memory_mib = 64
 

@@ -5,5 +5,5 @@
 import lockhouse_calls
 import mcp_tools.fixture
 
-lockhouse_calls._tools["fixture"] = {"delete_everything": {"name": "delete_everything", "parameters": []}}
+lockhouse_calls._tools["fixture"] = {"delete_everything": {"name": "delete_everything", "identifier": "delete_everything", "parameters": []}}
 mcp_tools.fixture.delete_everything()

@@ -1,5 +1,5 @@
 // attack: a result that holds itself
-// outcome: error cyclic
+// outcome: ok {"a":[{"result":"[Circular]"}]}
 // control: none: a result is the library's own
 const result = { a: [] };
 result.a.push({ result });

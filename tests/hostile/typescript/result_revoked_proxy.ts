@@ -1,5 +1,5 @@
 // attack: a result that is a revoked proxy
-// outcome: error revoked
+// outcome: ok ["[TypeError when it was read: revoked proxy]"]
 // control: none: a result is the library's own
 const { proxy, revoke } = Proxy.revocable([], {});
 revoke();

@@ -1,5 +1,5 @@
 // attack: throw an error with a name, a message, a stack and a code of megabytes each
-// outcome: error xxxxxxxxxxxxxxxx…
+// outcome: error xxxxxxxxxxxxxxxx
 // control: none: every throw fails
 const huge = 'x'.repeat(5e6);
 const error = new Error(huge);

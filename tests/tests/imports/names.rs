@@ -77,6 +77,7 @@ async fn searches_lists_and_code_have_the_same_names() {
     let lockhouse = lockhouse();
     let session = lockhouse.serve().await;
     let names = |answer: serde_json::Value| -> BTreeSet<String> {
+        assert_eq!(answer["status"], "ok", "{answer}");
         let names = answer["value"].as_array().cloned().unwrap_or_default();
         names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
     };
@@ -92,7 +93,7 @@ async fn searches_lists_and_code_have_the_same_names() {
         session
             .run_code(
                 "python",
-                "from mcp_tools import search_tools\n[t['identifier'] for t in search_tools('', 50)]",
+                "from mcp_tools import search_tools\n[t['python'].split('(')[0] for t in search_tools('', 50)]",
             )
             .await,
     );

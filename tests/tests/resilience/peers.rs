@@ -31,7 +31,11 @@ fn hostile_peer() -> PathBuf {
 }
 
 fn with_peer(program: &std::path::Path) -> Lockhouse {
-    Lockhouse::with_fixture().config(&format!("{CONFIG}[javascript]\nworker = {program:?}\n"))
+    with_peer_and(program, "")
+}
+
+fn with_peer_and(program: &std::path::Path, config: &str) -> Lockhouse {
+    Lockhouse::with_fixture().config(&format!("{CONFIG}[javascript]\nworker = {program:?}\n{config}"))
 }
 
 /// A line of the supervisor's status: `VmRSS` is its resident memory, `VmHWM` the most that it ever was.
@@ -91,7 +95,8 @@ fn whatever_a_worker_does_it_gets_one_answer_and_others_go_on() {
 fn rounds_of_all_at_once_leave_nothing_behind() {
     let full = std::env::var("LOCKHOUSE_TESTS").is_ok_and(|form| form == "full");
     let rounds = WARM_UP_ROUNDS + if full { ROUNDS } else { ROUNDS_QUICK };
-    let lockhouse = with_peer(&hostile_peer());
+    // What is kept of results on purpose would hide what is kept by mistake.
+    let lockhouse = with_peer_and(&hostile_peer(), "[results]\nkeep_mib = 0\n");
     let mut client = Client::connect(lockhouse.command(&["serve"]));
     let rows = rows::all();
     let mut table = Table::new("rounds of every behaviour at once");

@@ -9,7 +9,7 @@ use crate::lockhouse;
 fn what_cannot_be_saved_says_why() {
     let mut table = Table::new("what is not saved");
     let lockhouse = lockhouse();
-    let long = format!("import skills\nskills.save('long', 'd', code='x = 1\\n' * 50_000)");
+    let long = "import skills\nskills.save('long', 'd', code='x = 1\\n' * 50_000)";
     for (language, program, told) in [
         (
             "python",
@@ -50,7 +50,7 @@ fn what_cannot_be_saved_says_why() {
             "import skills\nskills.save('save', 'd', code='x = 1')",
             "the module skills has that name itself",
         ),
-        ("python", &long, "the limit is 262144"),
+        ("python", long, "the limit is 262144"),
         ("python", "from mcp_tools import call_tool\ncall_tool('skills', 'sav', {})", "did you mean save?"),
         (
             "typescript",

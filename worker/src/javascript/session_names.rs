@@ -99,7 +99,7 @@ impl<'a> Names<'_, 'a> {
 
     fn named(&self, span: Span, name: &str, value: Expression<'a>) -> Vec<Statement<'a>> {
         let text = self.builder.allocator().alloc_str(name);
-        let target = AssignmentTarget::new_assignment_target_identifier(span, &*text, self.builder);
+        let target = AssignmentTarget::new_assignment_target_identifier(span, text, self.builder);
         let assignment = self.assignment(span, target, value);
         let statement = Statement::new_expression_statement(span, assignment, self.builder);
         vec![self.declare(vec![name.to_owned()]), statement]

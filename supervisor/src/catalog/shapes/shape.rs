@@ -178,7 +178,7 @@ impl Shape {
 
     /// One that has become too large keeps its outermost fields.
     fn flatten(&mut self) {
-        let mut outer = self.list.as_mut().map(|items| &mut **items).into_iter().collect::<Vec<_>>();
+        let mut outer = self.list.as_deref_mut().into_iter().collect::<Vec<_>>();
         match &mut self.object {
             Some(Object::Map(values)) => outer.push(values),
             Some(Object::Record { fields, .. }) => {

@@ -220,7 +220,6 @@ proptest! {
 
 /// `cargo test --release -p lockhouse --bin lockhouse -- --ignored --nocapture shapes::tests::cost`
 #[test]
-#[expect(clippy::print_stdout)] // A figure is what it is for.
 #[ignore = "a measurement"]
 fn cost_of_learning_from_fifty_kilobytes() {
     let (shapes, tool) = (Arc::new(Shapes::at(None, true)), tool(""));

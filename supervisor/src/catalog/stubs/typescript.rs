@@ -285,7 +285,7 @@ fn documented(lines: &[String], indent: &str) -> String {
         lines => {
             let mut text = format!("{indent}/**\n");
             for line in lines {
-                text.push_str(&format!("{indent} * {}", safe(line)).trim_end().to_owned());
+                text.push_str(format!("{indent} * {}", safe(line)).trim_end());
                 text.push('\n');
             }
             text + indent + " */\n"

@@ -43,7 +43,7 @@ pub(crate) fn comment_lines(text: &str, chars_max: usize) -> Vec<String> {
     let cut: String = text.chars().take(chars_max).collect();
     let mut lines: Vec<String> = cut
         .split(['\n', '\r', '\u{2028}', '\u{2029}', '\u{85}', '\u{b}', '\u{c}'])
-        .map(|line| lockhouse_policies::printable(line.replace('\t', "    ").trim_end()).into())
+        .map(|line| lockhouse_policies::printable(line.replace('\t', "    ").trim_end()))
         .collect();
     if cut.len() < text.len()
         && let Some(last) = lines.last_mut()
