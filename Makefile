@@ -33,7 +33,7 @@ test-upstreams-subset: tools
 # What `lockhouse stubs` writes, through mypy and tsc, both strict: of the servers that test-upstreams-subset installs, or of the
 # catalogues (answers to tools/list) in the folder LOCKHOUSE_CATALOGUES.
 test-stubs: tools
-	$(CARGO) build --locked -p lockhouse
+	$(CARGO) build --locked --workspace
 	$(if $(LOCKHOUSE_CATALOGUES),,tests/upstreams/prepare.sh --subset)
 	tests/stubs/prepare.sh
 	tests/stubs/run.sh
@@ -41,7 +41,7 @@ test-stubs: tools
 # The 800 multi-turn tasks of the Berkeley Function Calling Leaderboard without a model, then 200 of them with a run of a
 # session for each turn: two minutes. The subset has 12.
 test-bfcl: tools
-	$(CARGO) build --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
+	$(CARGO) build --locked --workspace
 	tests/bfcl/prepare.sh
 	tests/bfcl/run.sh
 	tests/bfcl/run.sh --sessions base

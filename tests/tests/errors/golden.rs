@@ -175,7 +175,7 @@ fn shown(answer: &Value, is_loose: bool) -> String {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut head = format!("status: {}", word(&answer["status"]));
     for (key, name) in [("type", "type"), ("code", "code"), ("line", "line"), ("column", "column")] {
-        if !error[key].is_null() && !(is_loose && key == "column") {
+        if !(error[key].is_null() || is_loose && key == "column") {
             let _ = write!(head, ", {name}: {}", word(&error[key]));
         }
     }
