@@ -13,7 +13,8 @@ const RUN_CODE: &str = "Run a program in a sealed sandbox (no files, network or 
     typescript: await SERVER.TOOL({arg: value})\n\
     Also list_servers(), search_tools(query), describe(server, tool), call_tool(server, tool, args), \
     list_resources(server), read_resource(server, uri) (from mcp_tools; camelCase in typescript). Failures raise ToolError(code, message). Parallel: asyncio.gather over mcp_tools.aio.SERVER, \
-    Promise.all. Result: the last expression (or return in typescript), and stdout. Filter and aggregate in code; \
+    Promise.all. Functions worth keeping: import skills; skills.save(f, \"what it does\"), skills.search(words), \
+    from skills.NAME import f. Result: the last expression (or return in typescript), and stdout. Filter and aggregate in code; \
     large results are cut.";
 
 const SEARCH_TOOLS: &str = "Find tools of the connected MCP servers by words, or names; server:NAME in the query for one server. Gives signatures to use in run_code.";
