@@ -88,7 +88,7 @@ async def check_front(client: Client, era: str, table: Table):
     if client.protocol_version != ERAS[era][1]:
         faults.append(f"speaks {client.protocol_version}, not {ERAS[era][1]}")
     names = sorted(tool.name for tool in (await client.list_tools()).tools)
-    if names != ["run_code", "search_tools", "get_result"]:
+    if names != ["get_result", "run_code", "search_tools"]:
         faults.append(f"offers {names}")
     await every_server(client)
     for query, first in [("commit logs", "git_log"), ("time zones", "convert_time"), ("read text", "read_text_file")]:
