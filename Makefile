@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal fuzz lint install tools tools-for-tests clean bench-search bench-tokens
+.PHONY: build demo test test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal bench-search bench-shapes bench-tokens fuzz lint install tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -82,6 +82,10 @@ bench: build
 # What the audit log adds to a call.
 bench-audit:
 	$(CARGO) test --release --locked -p lockhouse --bin lockhouse -- --ignored --nocapture gate::cost
+
+# What learning the shape of a result adds to a call.
+bench-shapes:
+	$(CARGO) test --release --locked -p lockhouse --bin lockhouse -- --ignored --nocapture catalog::shapes
 
 # What a decision of the policy costs: median and p99.
 bench-policy:

@@ -218,9 +218,9 @@ proptest! {
     }
 }
 
-/// `cargo test --release -p lockhouse --bin lockhouse -- --ignored --nocapture shapes::tests::cost`
+/// `make bench-shapes`
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measure, of a release build"]
 fn cost_of_learning_from_fifty_kilobytes() {
     let (shapes, tool) = (Arc::new(Shapes::at(None, true)), tool(""));
     let row = json!({"id": 1, "title": "A title of some length", "state": "open", "labels": ["a", "b"], "user": {"login": "x"}});
