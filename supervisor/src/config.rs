@@ -158,13 +158,8 @@ impl Settings {
     /// # Errors
     /// [`ConfigError`], with every fault of the file that it is about.
     pub(crate) fn load(files: &Files) -> Result<Self, ConfigError> {
-        let path = locate::file(files.config.as_deref(), "config.toml");
         let surroundings = Surroundings::of_process();
-        let document = match &path {
-            Some(path) => document::Document::parse(&read(path)?, &surroundings)?,
-            None => document::Document::default(),
-        };
-        let path = path.unwrap_or_default();
+        let (document, path) = load_document(files, &surroundings)?;
         let mut gathering = servers::Gathering::new(&surroundings, document.server_limits());
         for file in &files.servers {
             gathering.file(file)?;
@@ -255,17 +250,23 @@ impl Settings {
     }
 }
 
+/// The configuration that is in force and its file; where there is none, all defaults and an empty path.
+fn load_document(
+    files: &Files,
+    surroundings: &Surroundings,
+) -> Result<(document::Document, PathBuf), ConfigError> {
+    match locate::file(files.config.as_deref(), "config.toml") {
+        Some(path) => Ok((document::Document::parse(&read(&path)?, surroundings)?, path)),
+        None => Ok((document::Document::default(), PathBuf::new())),
+    }
+}
+
 /// Where the audit log is, of the configuration alone: servers files may be as they like.
 ///
 /// # Errors
 /// [`ConfigError`], with every fault of the file.
 pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, ConfigError> {
-    match locate::file(files.config.as_deref(), "config.toml") {
-        Some(path) => {
-            audit_settings(&document::Document::parse(&read(&path)?, &Surroundings::of_process())?.audit)
-        }
-        None => audit_settings(&document::Audit::default()),
-    }
+    audit_settings(&load_document(files, &Surroundings::of_process())?.0.audit)
 }
 
 /// What is kept of results, and how much of one is shown, of the configuration alone.
@@ -273,10 +274,7 @@ pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, Config
 /// # Errors
 /// [`ConfigError`], with every fault of the file.
 pub(crate) fn load_result_bounds(files: &Files) -> Result<(results::Bounds, usize), ConfigError> {
-    let document = match locate::file(files.config.as_deref(), "config.toml") {
-        Some(path) => document::Document::parse(&read(&path)?, &Surroundings::of_process())?,
-        None => document::Document::default(),
-    };
+    let (document, _) = load_document(files, &Surroundings::of_process())?;
     Ok((result_bounds(&document.results), document.limits.shown_bytes as usize))
 }
 
@@ -293,13 +291,8 @@ fn result_bounds(document: &document::Results) -> results::Bounds {
 /// [`ConfigError`], with every fault of the file.
 pub(crate) fn load_skill_settings(files: &Files) -> Result<SkillSettings, ConfigError> {
     let surroundings = Surroundings::of_process();
-    match locate::file(files.config.as_deref(), "config.toml") {
-        Some(path) => {
-            let document = document::Document::parse(&read(&path)?, &surroundings)?;
-            Ok(skills(&document.skills, &path, &surroundings))
-        }
-        None => Ok(skills(&document::Skills::default(), Path::new(""), &surroundings)),
-    }
+    let (document, path) = load_document(files, &surroundings)?;
+    Ok(skills(&document.skills, &path, &surroundings))
 }
 
 /// Directories are taken from where the configuration is.
