@@ -128,6 +128,17 @@ impl Session {
         text_of(&self.said)
     }
 
+    /// What the server has said so far, once these words are among it: its log may be read a moment after its answer.
+    ///
+    /// # Panics
+    /// If it does not say them in time.
+    pub async fn says(&self, words: &str) -> String {
+        crate::wait_until(&format!("the log says {words:?}"), async || {
+            Some(self.said()).filter(|said| said.contains(words))
+        })
+        .await
+    }
+
     /// Asks the server to load its configuration again, and waits until it says that it did, or that it did not: what it
     /// said since.
     ///
