@@ -5,7 +5,7 @@ mod clock;
 mod question;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use lockhouse_policies::ClientName;
@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use clock::{Clock, OpenQuestions};
 pub(crate) use question::{Mode, Question};
 
+use crate::access::Owner;
 use crate::audit::Audit;
 
 /// Questions of upstream servers in one execution, whichever of them asks.
@@ -26,21 +27,6 @@ const WAITING_MAX: usize = 16;
 const FOR_QUESTIONS: usize = 8;
 /// An AI client whose time is up is given up first, and its execution with it.
 const MARGIN: Duration = Duration::from_secs(1);
-
-/// Whose a session or a kept result is: one AI client's, as long as it is connected, or that of whoever is at the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Owner(u64);
-
-impl Owner {
-    /// The person at the command line.
-    pub(crate) const LOCAL: Self = Self(0);
-
-    /// A client that has just connected.
-    pub(crate) fn of_connection() -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        Self(LAST.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-}
 
 /// What the AI client said that it can do.
 #[derive(Clone, Copy, Debug, Default)]

@@ -54,8 +54,8 @@ const EXIT_CODES: &str = "Exit status: 0 ok, 1 the code failed, 2 wrong argument
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve one AI client over standard input and output
-    Serve,
+    /// Serve one AI client over standard input and output, or many over HTTP
+    Serve(serve::Arguments),
     /// Run a program, as run_code would
     Run(run::Arguments),
     /// Print what was too long for the answer of `lockhouse run --json`
@@ -118,7 +118,7 @@ pub(crate) fn main() -> ExitCode {
     };
     let status = runtime.block_on(async {
         match command {
-            Command::Serve => serve::serve(&files).await,
+            Command::Serve(arguments) => serve::serve(&files, arguments).await,
             Command::Run(arguments) => run::run(&files, arguments).await,
             Command::Result(arguments) => result::result(&files, &arguments),
             Command::Demo => demo::demo().await,
@@ -190,7 +190,7 @@ fn give_memory_back() {
 /// What is logged where LOCKHOUSE_LOG says nothing.
 fn default_log(command: &Command) -> &'static str {
     match command {
-        Command::Serve => "lockhouse=info,rmcp=off,warn",
+        Command::Serve(_) => "lockhouse=info,rmcp=off,warn",
         // These tell themselves which servers failed or are left out, and once is enough.
         Command::Tools(_) | Command::Stubs(_) | Command::Policy(_) => {
             "lockhouse=warn,lockhouse::upstream::hold=error,rmcp=off,error"

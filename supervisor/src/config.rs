@@ -31,6 +31,7 @@ use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
 use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
+use crate::front::http::Auth;
 use crate::gate::ApprovalSettings;
 use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
 use crate::results;
@@ -149,6 +150,7 @@ pub(crate) struct Settings {
     pub(crate) refused: Vec<Refusal>,
     /// Those, and servers that were left out for another reason.
     pub(crate) unused: Vec<Unused>,
+    pub(crate) auth: Auth,
     document: document::Document,
 }
 
@@ -191,6 +193,7 @@ impl Settings {
             sessions: sessions(&document.sessions),
             refused,
             unused,
+            auth: document.http.auth,
             document,
         })
     }

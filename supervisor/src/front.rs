@@ -2,8 +2,10 @@
 
 mod ask;
 mod content;
+pub(crate) mod http;
 mod search;
 mod stdin;
+mod stdio;
 mod tools;
 
 use std::sync::Arc;
@@ -11,69 +13,61 @@ use std::time::Duration;
 
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ResultHandle;
+use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
     JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
 };
-use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
-use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::{ServerHandler, ServiceExt};
+use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use ask::{Display, Run, Step, Suspended};
+pub(crate) use stdio::serve_stdio;
 
-use crate::ai_client::Owner;
+use crate::access::{Owner, Principal};
+use crate::ai_client::Line;
 use crate::execution::{self, Answer, Language, Showing, Shown, Status};
 use crate::results;
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
 
-/// One line of JSON from the AI client, bytes. Far above the limit for code, so that what is too long gets an answer.
-const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The tool list never changes while we run.
 const TOOLS_TTL_MS: u64 = 3_600_000;
-
-/// Serves one AI client over standard input and output, until it closes or `closing`.
-pub(crate) async fn serve_stdio(
-    supervisor: Arc<Supervisor>,
-    closing: CancellationToken,
-) -> Result<(), String> {
-    let (input, output) = rmcp::transport::stdio_pipes();
-    let input = stdin::ClosingReader::new(input, closing.clone());
-    let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
-    let (suspended, owner) = (Suspended::default(), Owner::of_connection());
-    let front = Front { supervisor, suspended, owner, closing: closing.clone() };
-    let running = tokio::select! {
-        running = front.serve(transport) => running,
-        () = closing.cancelled() => return Ok(()),
-    };
-    match running {
-        Ok(running) => tokio::select! {
-            ended = running.waiting() => ended.map(drop).map_err(|error| lost(&error)),
-            () = closing.cancelled() => Ok(()),
-        },
-        // It left before it said anything.
-        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(lost(&error)),
-    }
-}
-
-fn lost(error: &dyn std::error::Error) -> String {
-    format!("the connection to the AI client failed: {error}")
-}
 
 /// Bytes of the tool definitions, as an AI client gets them.
 pub(crate) fn definitions_bytes() -> usize {
     serde_json::to_string(&tools::all()).map_or(0, |text| text.len())
 }
 
+/// What an AI client talks to: one for each connection over standard input, one for each request or session over HTTP.
+#[derive(Clone)]
 struct Front {
     supervisor: Arc<Supervisor>,
-    /// Of the sessions that this client begins, and of the results that are kept for it.
-    owner: Owner,
+    door: Door,
     suspended: Suspended,
+    /// Cancelled when nothing more is to be served.
     closing: CancellationToken,
+}
+
+/// How the client came in.
+#[derive(Clone)]
+enum Door {
+    /// Over a pipe: whatever comes through it is this client's.
+    Pipe(Principal),
+    /// Over HTTP: each request carries the client that it was admitted as.
+    Http,
+}
+
+impl Front {
+    /// Whose request this is. One that nobody admitted is nobody's.
+    fn principal(&self, context: &RequestContext<RoleServer>) -> Result<Principal, ErrorData> {
+        let admitted = match &self.door {
+            Door::Pipe(principal) => Some(principal.clone()),
+            Door::Http => http::principal(&context.extensions),
+        };
+        admitted.ok_or_else(|| ErrorData::internal_error("the request was not admitted", None))
+    }
 }
 
 impl ServerHandler for Front {
@@ -99,23 +93,29 @@ impl ServerHandler for Front {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let principal = self.principal(&context)?;
         let arguments = request.arguments.unwrap_or_default();
         let result = match request.name.as_ref() {
             "run_code" => {
                 let run = match request.request_state {
                     Some(handle) => {
                         let responses = request.input_responses.unwrap_or_default();
-                        self.suspended.resume(&handle, &arguments, responses).map_err(str::to_owned)
+                        self.suspended
+                            .resume(&principal, &handle, &arguments, responses)
+                            .map_err(str::to_owned)
                     }
-                    None => self.start(&arguments, &context),
+                    None => self.start(&principal, &arguments, &context),
                 };
                 return Ok(match run {
-                    Ok(run) => self.follow(run, arguments, &context).await,
+                    Ok(run) => self.follow(&principal, run, arguments, &context).await,
                     Err(message) => invalid(&message).into(),
                 });
             }
-            "search_tools" => self.search_tools(&arguments, client(&context).as_ref()).await,
-            "get_result" => self.get_result(&arguments),
+            "search_tools" => {
+                let client = client(&principal, &context);
+                self.search_tools(&arguments, client.as_ref()).await
+            }
+            "get_result" => self.get_result(&principal, &arguments),
             other => {
                 let other = beginning(other);
                 let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
@@ -127,23 +127,23 @@ impl ServerHandler for Front {
 }
 
 impl Front {
-    fn start(&self, arguments: &JsonObject, context: &RequestContext<RoleServer>) -> Result<Run, String> {
-        let request = code_request(arguments, self.owner)?;
+    fn start(
+        &self,
+        principal: &Principal,
+        arguments: &JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Run, String> {
+        let request = code_request(arguments, principal.owner())?;
         let abilities = ask::abilities(context.client_capabilities());
-        let client = client(context);
-        Ok(Run::start(
-            self.supervisor.clone(),
-            request,
-            client,
-            self.owner,
-            abilities,
-            self.closing.child_token(),
-        ))
+        let (line, messages) = Line::new(client(principal, context), principal.owner(), abilities);
+        let token = self.closing.child_token();
+        Ok(Run::start(self.supervisor.clone(), request, line, messages, token))
     }
 
     /// Stays with a run until it has its answer, or a question for a client that is to call again.
     async fn follow(
         &self,
+        principal: &Principal,
         mut run: Run,
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
@@ -162,7 +162,7 @@ impl Front {
                     continue;
                 }
                 Step::Question(posed) if calls_again(context) => {
-                    match self.suspended.keep(run, arguments.clone(), posed) {
+                    match self.suspended.keep(principal, run, arguments.clone(), posed) {
                         Ok(required) => return required.into(),
                         Err(kept) => run = kept,
                     }
@@ -177,13 +177,13 @@ impl Front {
                     () = context.ct.cancelled() => return invalid("cancelled").into(),
                 },
             };
-            return self.shown(answer.as_deref()).into();
+            return self.shown(principal, answer.as_deref()).into();
         }
     }
 
-    fn shown(&self, answer: Option<&Answer>) -> CallToolResult {
+    fn shown(&self, principal: &Principal, answer: Option<&Answer>) -> CallToolResult {
         let Some(answer) = answer else { return invalid("the execution broke") };
-        let keep = |json: &str| self.supervisor.results().keep(self.owner, json);
+        let keep = |json: &str| self.supervisor.results().keep(principal.owner(), json);
         let limit = self.supervisor.settings().shown_bytes;
         let more = "get_result(handle)";
         let Shown { json, files } =
@@ -204,7 +204,7 @@ impl Front {
         }
     }
 
-    fn get_result(&self, arguments: &JsonObject) -> CallToolResult {
+    fn get_result(&self, principal: &Principal, arguments: &JsonObject) -> CallToolResult {
         let handle = match arguments.get("handle").and_then(Value::as_str).map(ResultHandle::new) {
             Some(Ok(handle)) => handle,
             Some(Err(invalid_handle)) => return invalid(&invalid_handle.to_string()),
@@ -216,7 +216,7 @@ impl Front {
         };
         let Some(offset) = offset else { return invalid("offset must be a whole number from 0 on") };
         let limit = self.supervisor.settings().shown_bytes;
-        let json = match self.supervisor.results().get(self.owner, &handle) {
+        let json = match self.supervisor.results().get(principal.owner(), &handle) {
             Ok(json) => json,
             Err(not_kept) => return invalid(&not_kept.to_string()),
         };
@@ -227,9 +227,9 @@ impl Front {
     }
 }
 
-/// What the client calls itself.
-fn client(context: &RequestContext<RoleServer>) -> Option<ClientName> {
-    context.client_info().map(|info| ClientName::of(&info.name))
+/// Under which name the policy and the audit log know the client.
+fn client(principal: &Principal, context: &RequestContext<RoleServer>) -> Option<ClientName> {
+    principal.client(context.client_info().map(|info| info.name).as_deref())
 }
 
 /// Whether the client is of the era in which a server asks by its answer.

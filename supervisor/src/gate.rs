@@ -46,7 +46,7 @@ use force::Force;
 use limits::Limiter;
 use schema::Schemas;
 
-use crate::ai_client::Owner;
+use crate::access::Owner;
 use crate::audit::Audit;
 use crate::catalog::{Catalogue, Lesson};
 use crate::results::Results;

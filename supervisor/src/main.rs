@@ -3,6 +3,7 @@
 //! Follow an argument of a tool call: [`front`] → [`supervisor`] → [`execution`] ⇄ worker → [`gate`] → [`upstream`].
 #![cfg_attr(test, allow(clippy::expect_used))]
 
+mod access;
 mod ai_client;
 mod audit;
 mod catalog;

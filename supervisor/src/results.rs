@@ -15,7 +15,7 @@ use directory::Directory;
 use memory::Memory;
 pub(crate) use part::part;
 
-use crate::ai_client::Owner;
+use crate::access::Owner;
 
 /// Results that are kept at one time.
 const COUNT_MAX: usize = 1_000;

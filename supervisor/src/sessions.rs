@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use name::{SessionKey, SessionName};
 pub(crate) use turn::Turn;
 
-use crate::ai_client::Owner;
+use crate::access::Owner;
 use crate::execution::{Held, Language};
 
 /// Runs of one session that wait for their turn.

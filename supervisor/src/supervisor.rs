@@ -9,7 +9,8 @@ use lockhouse_policies::Policy;
 use lockhouse_protocol::ExecutionId;
 use tokio_util::sync::CancellationToken;
 
-use crate::ai_client::{AiClient, Line, OpenQuestions, Owner};
+use crate::access::Owner;
+use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Held, Language, Place, Refusal, Sandbox};

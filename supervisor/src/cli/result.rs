@@ -6,7 +6,7 @@ use lockhouse_protocol::ResultHandle;
 
 use super::terminal::for_stdout;
 use super::{USAGE, complain, complain_config};
-use crate::ai_client::Owner;
+use crate::access::Owner;
 use crate::config::{self, Files};
 use crate::execution;
 use crate::results::{Bounds, Results, part};

@@ -15,7 +15,7 @@ use super::approvals::screen::{Event, Reply, Screen};
 use super::approvals::{ANSWERS_MAX, EVENTS_MAX};
 use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, load, result, started};
-use crate::ai_client::Owner;
+use crate::access::Owner;
 use crate::config::Files;
 use crate::control::ControlSocket;
 use crate::execution::{self, Answer, Language, Refusal, Showing};

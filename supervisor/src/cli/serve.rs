@@ -12,11 +12,20 @@ use crate::config::Files;
 use crate::control::ControlSocket;
 use crate::execution::Language;
 use crate::front;
+use crate::front::http::{Address, HttpSettings};
 use crate::supervisor::Supervisor;
 use crate::upstream::NESTED;
 
+/// How AI clients come in.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Serve over HTTP, at IP:PORT or unix:/PATH; may be given several times
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Vec<Address>,
+}
+
 /// Serves until the client closes its end, or a signal asks to stop. SIGHUP loads the configuration again.
-pub(super) async fn serve(files: &Files) -> ExitCode {
+pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     if std::env::var_os(NESTED).is_some() {
         eprintln!(
             "lockhouse: this is an upstream server of another Lockhouse; take it out of that one's servers file"
@@ -31,8 +40,17 @@ pub(super) async fn serve(files: &Files) -> ExitCode {
     close_on_signal(&closing);
     let control = ControlSocket::open(supervisor.approvers().desk(), supervisor.sessions());
     let _control = control.map_err(|reason| tracing::warn!("{reason}"));
+    let serving = async {
+        match arguments.listen {
+            listen if listen.is_empty() => front::serve_stdio(supervisor.clone(), closing.clone()).await,
+            listen => {
+                let settings = HttpSettings { listen, auth: supervisor.settings().auth };
+                front::http::serve(supervisor.clone(), settings, closing.clone()).await
+            }
+        }
+    };
     let served = tokio::select! {
-        served = front::serve_stdio(supervisor.clone(), closing.clone()) => served,
+        served = serving => served,
         reason = supervisor.unprotected() => Err(reason),
         never = reload_on_signal(&supervisor, files) => match never {},
         never = reload_on_answer(&supervisor, files) => match never {},

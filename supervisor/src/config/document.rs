@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use super::dialects::{self, Listed};
 use super::references::Surroundings;
 use crate::audit::REDACTED;
+use crate::front::http::Auth;
 use crate::gate::Through;
 use crate::skills::DIRECTORIES_MAX;
 use crate::upstream::ServerLimits;
@@ -28,6 +29,7 @@ pub(super) struct Document {
     pub(super) catalogue: Catalogue,
     pub(super) results: Results,
     pub(super) skills: Skills,
+    pub(super) http: Http,
     /// Files of AI clients whose servers are ours too.
     pub(super) servers_files: Vec<String>,
     /// Read by [`dialects::read_own`], which knows what must not be shown.
@@ -211,6 +213,15 @@ impl Default for Skills {
     }
 }
 
+/// `[http]`: the door for AI clients that do not start Lockhouse themselves.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Http {
+    /// Where `lockhouse serve --http` listens.
+    pub(super) listen: Vec<String>,
+    pub(super) auth: Auth,
+}
+
 impl Document {
     /// Reads and checks the file.
     pub(super) fn parse(source: &Source, surroundings: &Surroundings) -> Result<Self, Diagnostics> {
@@ -241,6 +252,7 @@ impl Document {
             (self.catalogue != other.catalogue, "[catalogue]"),
             (self.results != other.results, "[results]"),
             (self.skills != other.skills, "[skills]"),
+            (self.http != other.http, "[http]"),
         ];
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, table)| table).collect()
     }

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::ClientName;
 use rmcp::model::{
     ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest,
     InputRequiredResult, InputResponses, JsonObject, ProgressNotificationParam, ProgressToken,
@@ -18,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::ai_client::Owner;
+use crate::access::{Owner, Principal};
 use crate::ai_client::{Abilities, Answer, Line, Message, Posed, Question, Unasked};
 use crate::execution;
 use crate::supervisor::{CodeRequest, Supervisor};
@@ -52,12 +51,10 @@ impl Run {
     pub(super) fn start(
         supervisor: Arc<Supervisor>,
         request: CodeRequest,
-        client: Option<ClientName>,
-        owner: Owner,
-        abilities: Abilities,
+        line: Line,
+        messages: mpsc::Receiver<Message>,
         token: CancellationToken,
     ) -> Self {
-        let (line, messages) = Line::new(client, owner, abilities);
         let cancelling = token.clone().drop_guard();
         let run = async move { supervisor.run_code_for(Some(line), request, &token).await };
         Self { answer: tokio::spawn(run), messages, _cancelling: cancelling }
@@ -145,6 +142,8 @@ pub(super) struct Suspended {
 }
 
 struct Waiting {
+    /// Whoever else comes with its handle finds nothing.
+    owner: Owner,
     run: Run,
     replies: BTreeMap<String, Reply>,
     /// A call that comes back is the same call.
@@ -155,6 +154,7 @@ impl Suspended {
     /// Keeps a run until its client comes back, or its time is up and it is cancelled. The run itself, if there is no room.
     pub(super) fn keep(
         &self,
+        principal: &Principal,
         mut run: Run,
         arguments: JsonObject,
         first: Posed,
@@ -182,7 +182,7 @@ impl Suspended {
             return Err(run);
         }
         let handle = handle();
-        runs.insert(handle.clone(), Waiting { run, replies, arguments });
+        runs.insert(handle.clone(), Waiting { owner: principal.owner(), run, replies, arguments });
         let (waiting, name) = (self.clone(), handle.clone());
         tokio::spawn(async move {
             tokio::time::sleep(longest).await;
@@ -194,12 +194,14 @@ impl Suspended {
     /// The run that a client comes back to, with what the person said handed over.
     pub(super) fn resume(
         &self,
+        principal: &Principal,
         handle: &str,
         arguments: &JsonObject,
         mut responses: InputResponses,
     ) -> Result<Run, &'static str> {
         let mut runs = self.runs();
-        let waiting = runs.get(handle).ok_or(
+        let own = |waiting: &&Waiting| waiting.owner == principal.owner();
+        let waiting = runs.get(handle).filter(own).ok_or(
             "nothing waits for this answer: it came too late, or twice. The execution is over; run the code again",
         )?;
         if waiting.arguments != *arguments {

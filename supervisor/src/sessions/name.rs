@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ai_client::Owner;
+use crate::access::Owner;
 
 const CHARS_MAX: usize = 64;
 

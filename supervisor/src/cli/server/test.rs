@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use lockhouse_protocol::{CallId, ExecutionId, Request, ServerName, ToolName};
 
 use super::{find, load};
+use crate::access::Owner;
 use crate::ai_client::OpenQuestions;
-use crate::ai_client::Owner;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::unavailable::why_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config, start_with};

@@ -1,0 +1,135 @@
+//! AI clients over streamable HTTP, at `/mcp`: on TCP, or on a Unix domain socket.
+//!
+//! A request is admitted before anything of it is read, and carries the [`Principal`] that it was admitted as to the front.
+
+use std::fmt::{Display, Formatter};
+use std::future::IntoFuture;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::serve::ListenerExt;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use rmcp::model::Extensions;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
+use tokio::net::{TcpListener, UnixListener};
+use tokio_util::sync::CancellationToken;
+
+use super::ask::Suspended;
+use super::{Door, Front};
+use crate::access::Principal;
+use crate::supervisor::Supervisor;
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    Tcp(SocketAddr),
+    /// `unix:/PATH`
+    Unix(PathBuf),
+}
+
+impl Display for Address {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "{address}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(written: &str) -> Result<Self, String> {
+        if let Some(path) = written.strip_prefix("unix:") {
+            return Ok(Self::Unix(path.into()));
+        }
+        written.parse().map(Self::Tcp).map_err(|_| {
+            format!("{written:?} is no address: write IP:PORT, such as 127.0.0.1:7300 or [::1]:7300, or unix:/PATH")
+        })
+    }
+}
+
+/// What a client must prove before anything of its requests is heard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Auth {
+    /// That it holds a token.
+    #[default]
+    Token,
+    /// Nothing.
+    None,
+}
+
+/// `[http]`
+#[derive(Clone, Debug)]
+pub(crate) struct HttpSettings {
+    pub(crate) listen: Vec<Address>,
+    pub(crate) auth: Auth,
+}
+
+/// Serves AI clients at these addresses until `closing`.
+pub(crate) async fn serve(
+    supervisor: Arc<Supervisor>,
+    settings: HttpSettings,
+    closing: CancellationToken,
+) -> Result<(), String> {
+    let auth = settings.auth;
+    let admitting = middleware::from_fn(move |request, next| admit(auth, request, next));
+    let router = router(supervisor, closing.clone()).layer(admitting);
+    let mut serving = Vec::new();
+    for address in settings.listen {
+        let told = |error: std::io::Error| format!("cannot listen at {address}: {error}");
+        let (router, closed) = (router.clone(), closing.clone().cancelled_owned());
+        let serving_here: BoxFuture<'static, std::io::Result<()>> = match &address {
+            Address::Tcp(tcp) => {
+                let listener = TcpListener::bind(tcp).await.map_err(told)?;
+                let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+                axum::serve(listener, router).with_graceful_shutdown(closed).into_future().boxed()
+            }
+            Address::Unix(path) => {
+                let listener = UnixListener::bind(path).map_err(told)?;
+                axum::serve(listener, router).with_graceful_shutdown(closed).into_future().boxed()
+            }
+        };
+        serving.push(serving_here);
+    }
+    futures_util::future::try_join_all(serving).await.map(drop).map_err(|error| error.to_string())
+}
+
+/// Lets a request in as the client that it proves to be from.
+async fn admit(auth: Auth, mut request: Request, next: Next) -> Response {
+    match auth {
+        Auth::None => drop(request.extensions_mut().insert(Principal::anybody())),
+        Auth::Token => return StatusCode::UNAUTHORIZED.into_response(),
+    }
+    next.run(request).await
+}
+
+/// Everything that is served, for requests that were admitted.
+fn router(supervisor: Arc<Supervisor>, closing: CancellationToken) -> Router {
+    let front =
+        Front { supervisor, door: Door::Http, suspended: Suspended::default(), closing: closing.clone() };
+    let config = StreamableHttpServerConfig::default()
+        .with_cancellation_token(closing)
+        .with_json_response(true)
+        .with_legacy_session_mode(true)
+        .enforce_origin_validation();
+    let sessions = Arc::new(LocalSessionManager::default());
+    Router::new()
+        .nest_service("/mcp", StreamableHttpService::new(move || Ok(front.clone()), sessions, config))
+}
+
+/// The client that a request was admitted as.
+pub(super) fn principal(extensions: &Extensions) -> Option<Principal> {
+    extensions.get::<http::request::Parts>()?.extensions.get::<Principal>().cloned()
+}
