@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::figures::Figures;
-use super::wire::{Answer, Connection, Era};
+use super::wire::{Answer, Connection, Era, HONEST};
 
 /// An answer that takes longer is lost.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,7 +25,7 @@ pub(crate) async fn behave(
         tokio::time::sleep(think.mul_f64(fastrand::f64() * 2.0)).await;
         let opened = match connection.take() {
             Some(opened) => Ok(opened),
-            None => Connection::open(&host, &token, era).await,
+            None => Connection::open(&host, HONEST, &token, era).await,
         };
         let mut opened = match opened {
             Ok(opened) => opened,

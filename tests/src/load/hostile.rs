@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
-use super::wire::{Connection, Era};
+use super::wire::{Connection, Era, HOSTILE, connect};
 
 const FLOODS: usize = 32;
 const HALF_OPEN: usize = 200;
@@ -42,7 +41,7 @@ type Way = std::pin::Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 
 /// Runs without end and without pause, one after the other.
 async fn flood(host: String, token: String) -> Result<()> {
-    let mut connection = Connection::open(&host, &token, Era::Stateless).await?;
+    let mut connection = Connection::open(&host, HOSTILE, &token, Era::Stateless).await?;
     loop {
         let code = if fastrand::bool() { "while True: pass" } else { "'x' * 100_000" };
         let run = json!({"language": "python", "code": code, "timeout_s": 1});
@@ -52,7 +51,7 @@ async fn flood(host: String, token: String) -> Result<()> {
 
 /// Half a request, and then nothing.
 async fn half_open(host: String) -> Result<()> {
-    let mut stream = TcpStream::connect(&host).await?;
+    let mut stream = connect(&host, HOSTILE).await?;
     stream.write_all(format!("POST /mcp HTTP/1.1\r\nhost: {host}\r\nx-slow: ").as_bytes()).await?;
     let mut said = Vec::new();
     stream.read_to_end(&mut said).await?;
@@ -61,7 +60,7 @@ async fn half_open(host: String) -> Result<()> {
 
 /// A body that does not end.
 async fn huge(host: String, token: String) -> Result<()> {
-    let mut stream = TcpStream::connect(&host).await?;
+    let mut stream = connect(&host, HOSTILE).await?;
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
          accept: application/json, text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -75,7 +74,7 @@ async fn huge(host: String, token: String) -> Result<()> {
 
 /// A run whose answer nobody waits for.
 async fn cancelled(host: String, token: String) -> Result<()> {
-    let mut connection = Connection::open(&host, &token, Era::Stateless).await?;
+    let mut connection = Connection::open(&host, HOSTILE, &token, Era::Stateless).await?;
     let run = json!({"name": "run_code", "arguments": {"language": "typescript", "code": "for (;;) {}"}});
     connection.ask("tools/call", Some("run_code"), run).await?;
     tokio::time::sleep(Duration::from_millis(fastrand::u64(..50))).await;

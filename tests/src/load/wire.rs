@@ -4,13 +4,26 @@ use std::io::{Error, ErrorKind, Result};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// Bytes of an answer; one that is longer is a fault.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 const LATEST: &str = "2026-07-28";
 /// The newest version with an `initialize`.
 const WITH_SESSIONS: &str = "2025-11-25";
+
+/// Where those are who behave, and the one who does not: limits per address tell them apart.
+pub(crate) const HONEST: [u8; 4] = [127, 0, 0, 1];
+pub(crate) const HOSTILE: [u8; 4] = [127, 0, 0, 2];
+
+/// Connects from an address.
+pub(crate) async fn connect(host: &str, from: [u8; 4]) -> Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((from, 0).into())?;
+    let stream = socket.connect(host.parse().map_err(Error::other)?).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
 
 /// Which era of the protocol a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +56,8 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Connects, and begins a session of MCP where the era has them.
-    pub(crate) async fn open(host: &str, token: &str, era: Era) -> Result<Self> {
-        let stream = TcpStream::connect(host).await?;
-        stream.set_nodelay(true)?;
+    pub(crate) async fn open(host: &str, from: [u8; 4], token: &str, era: Era) -> Result<Self> {
+        let stream = connect(host, from).await?;
         let (host, token) = (host.to_owned(), token.to_owned());
         let mut opened = Self { stream: BufReader::new(stream), host, token, era, session: None, last: 0 };
         if era == Era::Sessions {
