@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use clock::{Clock, OpenQuestions};
 pub(crate) use question::{Mode, Question};
 
-use crate::access::Owner;
+use crate::access::Principal;
 use crate::audit::Audit;
 
 /// Questions of upstream servers in one execution, whichever of them asks.
@@ -98,8 +98,8 @@ struct Shared {
 pub(crate) struct Line {
     /// What it calls itself.
     pub(crate) client: Option<ClientName>,
-    /// Which connection it is.
-    pub(crate) owner: Owner,
+    /// As whom it was admitted.
+    pub(crate) principal: Principal,
     abilities: Abilities,
     messages: mpsc::Sender<Message>,
 }
@@ -107,11 +107,11 @@ pub(crate) struct Line {
 impl Line {
     pub(crate) fn new(
         client: Option<ClientName>,
-        owner: Owner,
+        principal: Principal,
         abilities: Abilities,
     ) -> (Self, mpsc::Receiver<Message>) {
         let (messages, receiver) = mpsc::channel(WAITING_MAX);
-        (Self { client, owner, abilities, messages }, receiver)
+        (Self { client, principal, abilities, messages }, receiver)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The configuration: files people write, checked whole, turned into the settings that each part takes.
 
+mod admission;
 mod backup;
 mod clients;
 mod dialects;
@@ -31,7 +32,7 @@ use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
 use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
-use crate::front::http::Auth;
+use crate::access::{AccessSettings, ClientLimits, TokenFile};
 use crate::gate::ApprovalSettings;
 use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
 use crate::results;
@@ -150,7 +151,8 @@ pub(crate) struct Settings {
     pub(crate) refused: Vec<Refusal>,
     /// Those, and servers that were left out for another reason.
     pub(crate) unused: Vec<Unused>,
-    pub(crate) auth: Auth,
+    pub(crate) access: AccessSettings,
+    pub(crate) clients: ClientLimits,
     document: document::Document,
 }
 
@@ -190,10 +192,11 @@ impl Settings {
                 tools_lifetime: Duration::from_secs(u64::from(document.catalogue.lifetime_hours) * 3_600),
                 learns_shapes: document.catalogue.learn,
             },
-            sessions: sessions(&document.sessions),
+            sessions: sessions(&document),
             refused,
             unused,
-            auth: document.http.auth,
+            access: admission::settings(&document, &path, &surroundings)?,
+            clients: admission::limits(&document.clients),
             document,
         })
     }
@@ -355,6 +358,16 @@ pub(crate) fn points_at_us(source: &Source, surroundings: &Surroundings) -> bool
     })
 }
 
+/// Where tokens are kept, of the configuration alone.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the file.
+pub(crate) fn load_token_file(files: &Files) -> Result<TokenFile, ConfigError> {
+    let surroundings = Surroundings::of_process();
+    let (document, path) = load_document(files, &surroundings)?;
+    admission::token_file(&document.http, &path, &surroundings).ok_or(ConfigError::NoStateDirectory)
+}
+
 /// Where values are kept that are not written down in the configuration.
 pub(crate) fn secrets_directory() -> Option<PathBuf> {
     Some(locate::user_directory()?.join("secrets"))
@@ -390,11 +403,13 @@ pub(crate) fn read(path: &Path) -> Result<Source, ConfigError> {
     Ok(Source { path: path.display().to_string(), text })
 }
 
-fn sessions(document: &document::Sessions) -> SessionSettings {
+fn sessions(document: &document::Document) -> SessionSettings {
+    let sessions = &document.sessions;
     SessionSettings {
-        max: document.max as usize,
-        idle: Duration::from_secs_f64(document.idle_seconds),
-        life: Duration::from_secs_f64(document.life_seconds),
+        max: sessions.max as usize,
+        of_a_client: document.clients.sessions as usize,
+        idle: Duration::from_secs_f64(sessions.idle_seconds),
+        life: Duration::from_secs_f64(sessions.life_seconds),
     }
 }
 

@@ -113,7 +113,7 @@ impl ServerHandler for Front {
             }
             "search_tools" => {
                 let client = client(&principal, &context);
-                self.search_tools(&arguments, client.as_ref()).await
+                self.search_tools(&principal, &arguments, client.as_ref()).await
             }
             "get_result" => self.get_result(&principal, &arguments),
             other => {
@@ -135,7 +135,7 @@ impl Front {
     ) -> Result<Run, String> {
         let request = code_request(arguments, principal.owner())?;
         let abilities = ask::abilities(context.client_capabilities());
-        let (line, messages) = Line::new(client(principal, context), principal.owner(), abilities);
+        let (line, messages) = Line::new(client(principal, context), principal.clone(), abilities);
         let token = self.closing.child_token();
         Ok(Run::start(self.supervisor.clone(), request, line, messages, token))
     }
@@ -197,9 +197,17 @@ impl Front {
         result
     }
 
-    async fn search_tools(&self, arguments: &JsonObject, client: Option<&ClientName>) -> CallToolResult {
+    async fn search_tools(
+        &self,
+        principal: &Principal,
+        arguments: &JsonObject,
+        client: Option<&ClientName>,
+    ) -> CallToolResult {
         match search::Asked::of(arguments) {
-            Ok(asked) => CallToolResult::structured(search::search(&self.supervisor, &asked, client).await),
+            Ok(asked) => {
+                let found = search::search(&self.supervisor, principal, &asked, client);
+                CallToolResult::structured(found.await)
+            }
             Err(message) => invalid(message),
         }
     }

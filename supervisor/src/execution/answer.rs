@@ -108,6 +108,8 @@ pub(crate) enum Refusal {
     SessionEnded,
     /// There are too many sessions, or too many runs wait for one.
     SessionsBusy,
+    /// Its client has used what it may.
+    RateLimited,
 }
 
 /// The session that a run was in.

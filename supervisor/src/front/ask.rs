@@ -24,6 +24,8 @@ use crate::supervisor::{CodeRequest, Supervisor};
 
 /// Executions that wait for an AI client to come back, at one time.
 const SUSPENDED_MAX: usize = 16;
+/// Of these those of one client, where several come in through one door.
+const SUSPENDED_OF_A_CLIENT: usize = 4;
 /// Bytes of what a person said.
 const CONTENT_BYTES_MAX: usize = 256 * 1024;
 /// Between two notes of progress.
@@ -160,7 +162,9 @@ impl Suspended {
         first: Posed,
     ) -> Result<InputRequiredResult, Run> {
         let mut runs = self.runs();
-        if runs.len() >= SUSPENDED_MAX {
+        let owner = principal.owner();
+        let own = runs.values().filter(|waiting| waiting.owner == owner).count();
+        if runs.len() >= SUSPENDED_MAX || (owner.is_limited() && own >= SUSPENDED_OF_A_CLIENT) {
             let _ = first.answer.send(Err(Unasked::Busy));
             return Err(run);
         }
@@ -182,7 +186,7 @@ impl Suspended {
             return Err(run);
         }
         let handle = handle();
-        runs.insert(handle.clone(), Waiting { owner: principal.owner(), run, replies, arguments });
+        runs.insert(handle.clone(), Waiting { owner, run, replies, arguments });
         let (waiting, name) = (self.clone(), handle.clone());
         tokio::spawn(async move {
             tokio::time::sleep(longest).await;
