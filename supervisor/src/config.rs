@@ -30,11 +30,12 @@ use std::time::Duration;
 use lockhouse_policies::{Diagnostics, Policy, Source};
 use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
+use crate::access::{AccessSettings, ClientLimits, TokenFile};
 use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
-use crate::access::{AccessSettings, ClientLimits, TokenFile};
+use crate::front::RunSettings;
 use crate::gate::ApprovalSettings;
-use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
+use crate::pool::{ControlGroups, PoolSettings, QueueBounds, ZygoteCommand};
 use crate::results;
 use crate::sessions::SessionSettings;
 use crate::skills::SkillSettings;
@@ -143,6 +144,7 @@ pub(crate) struct Settings {
     pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
     pub(crate) places: Places,
     pub(crate) sessions: SessionSettings,
+    pub(crate) runs: RunSettings,
     pub(crate) approvals: ApprovalSettings,
     pub(crate) skills: SkillSettings,
     /// The policy, if it is the user's own and an answer of theirs may change it.
@@ -193,6 +195,7 @@ impl Settings {
                 learns_shapes: document.catalogue.learn,
             },
             sessions: sessions(&document),
+            runs: runs(&document.runs),
             refused,
             unused,
             access: admission::settings(&document, &path, &surroundings)?,
@@ -249,7 +252,7 @@ impl Settings {
             }),
             idle: pool.idle as usize,
             running_max: pool.running as usize,
-            queue_max: pool.queue as usize,
+            queue: QueueBounds { all: pool.queue as usize, of_one: pool.queue_per_client as usize },
             recycle_after: pool.recycle_after,
             recycle_age: Duration::from_secs(pool.recycle_seconds.into()),
         }
@@ -410,6 +413,14 @@ fn sessions(document: &document::Document) -> SessionSettings {
         of_a_client: document.clients.sessions as usize,
         idle: Duration::from_secs_f64(sessions.idle_seconds),
         life: Duration::from_secs_f64(sessions.life_seconds),
+    }
+}
+
+fn runs(document: &document::Runs) -> RunSettings {
+    RunSettings {
+        wait: Duration::from_secs_f64(document.wait_seconds),
+        background: document.background as usize,
+        background_of_one: document.background_per_client as usize,
     }
 }
 

@@ -113,7 +113,13 @@ impl Requester {
         audit: Arc<Audit>,
     ) -> Self {
         let approvals = Approvals::new(caller.clone(), principal.owner(), code, approvers, audit);
-        Self { caller, principal, scope: Arc::new(scope), usage: Arc::default(), approvals: Arc::new(approvals) }
+        Self {
+            caller,
+            principal,
+            scope: Arc::new(scope),
+            usage: Arc::default(),
+            approvals: Arc::new(approvals),
+        }
     }
 
     /// The AI client, as it has proven, or by its own word.

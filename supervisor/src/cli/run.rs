@@ -89,9 +89,7 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     }
     ExitCode::from(match answer.refusal {
         Some(Refusal::InvalidRequest) => USAGE,
-        Some(
-            Refusal::Unavailable | Refusal::SessionEnded | Refusal::SessionsBusy | Refusal::RateLimited,
-        ) => UNAVAILABLE,
+        Some(_) => UNAVAILABLE,
         None => answer.status.exit_code(),
     })
 }

@@ -118,7 +118,9 @@ fn revoke(file: &TokenFile, name: &TokenName) -> Done {
             println!("{} is revoked", name.as_str());
             Ok(ExitCode::SUCCESS)
         }
-        Ok(false) => Err((format!("there is no token of the name {} that could be revoked", name.as_str()), USAGE)),
+        Ok(false) => {
+            Err((format!("there is no token of the name {} that could be revoked", name.as_str()), USAGE))
+        }
         Err(reason) => Err((reason, UNAVAILABLE)),
     }
 }

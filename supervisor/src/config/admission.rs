@@ -40,9 +40,14 @@ pub(super) fn settings(
     })
 }
 
-pub(super) fn token_file(http: &Http, configuration: &Path, surroundings: &Surroundings) -> Option<TokenFile> {
+pub(super) fn token_file(
+    http: &Http,
+    configuration: &Path,
+    surroundings: &Surroundings,
+) -> Option<TokenFile> {
     let beside = configuration.parent().unwrap_or(Path::new(""));
-    let named = http.tokens.as_ref().map(|path| beside.join(surroundings.expand_home(&path.to_string_lossy())));
+    let named =
+        http.tokens.as_ref().map(|path| beside.join(surroundings.expand_home(&path.to_string_lossy())));
     named.or_else(|| Some(locate::state_directory()?.join("client-tokens.json"))).map(TokenFile::at)
 }
 
@@ -58,7 +63,11 @@ pub(super) fn limits(written: &Clients) -> ClientLimits {
     }
 }
 
-fn oauth(written: &Oauth, configuration: &Path, surroundings: &Surroundings) -> Result<OauthSettings, String> {
+fn oauth(
+    written: &Oauth,
+    configuration: &Path,
+    surroundings: &Surroundings,
+) -> Result<OauthSettings, String> {
     let issuer = trusted_url(&written.issuer).map_err(|reason| format!("issuer: {reason}"))?;
     if written.audience.is_empty() {
         return Err("audience: say for whom tokens must be; one for somebody else must not count here".into());
@@ -67,7 +76,8 @@ fn oauth(written: &Oauth, configuration: &Path, surroundings: &Surroundings) -> 
         Some(resource) => trusted_url(resource).map_err(|reason| format!("resource: {reason}"))?,
         None => trusted_url(&written.audience).map_err(|_| {
             "resource: say under which URL clients know this server, since the audience is none, such as \
-             \"https://lockhouse.example.com/mcp\"".to_owned()
+             \"https://lockhouse.example.com/mcp\""
+                .to_owned()
         })?,
     };
     let keys = match &written.jwks {
@@ -83,7 +93,9 @@ fn oauth(written: &Oauth, configuration: &Path, surroundings: &Surroundings) -> 
     let named = written.algorithms.as_ref().map(|names| names.iter().map(String::as_str).collect());
     let named: Vec<&str> = named.unwrap_or(ALGORITHMS.to_vec());
     let algorithms = named.iter().map(|name| {
-        algorithm(name).ok_or_else(|| format!("algorithms: {name:?} is none that needs a key pair; usual are RS256 and ES256"))
+        algorithm(name).ok_or_else(|| {
+            format!("algorithms: {name:?} is none that needs a key pair; usual are RS256 and ES256")
+        })
     });
     let algorithms = algorithms.collect::<Result<Vec<_>, String>>()?;
     if written.scopes.is_empty() || algorithms.is_empty() {

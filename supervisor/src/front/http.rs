@@ -17,15 +17,15 @@ use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::serve::ListenerExt;
-use futures_util::{FutureExt, StreamExt};
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
 use rmcp::model::Extensions;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 
-use super::ask::Suspended;
+use super::runs::Runs;
 use super::{Door, Front};
 use crate::access::{Access, AccessSettings, Peer, Principal};
 use crate::supervisor::Supervisor;
@@ -120,8 +120,8 @@ async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) 
 
 /// Everything that is served, for requests that were admitted.
 fn router(supervisor: Arc<Supervisor>, closing: CancellationToken) -> Router {
-    let front =
-        Front { supervisor, door: Door::Http, suspended: Suspended::default(), closing: closing.clone() };
+    let runs = Runs::new(supervisor.clone());
+    let front = Front { supervisor, door: Door::Http, runs, closing: closing.clone() };
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)

@@ -225,7 +225,9 @@ mod tests {
         );
         assert!(!granted(&["git"]).skills && granted(&["skills"]).skills);
         assert!(!granted(&["git"]).named(&owned(&["skills"])).expect("a name").skills);
-        for (name, is_one) in [("git", true), ("a.b*", true), ("skills", true), ("a b", false), ("a.", false), ("", false)] {
+        for (name, is_one) in
+            [("git", true), ("a.b*", true), ("skills", true), ("a b", false), ("a.", false), ("", false)]
+        {
             assert_eq!(no_grant(name).is_none(), is_one, "{name:?}");
         }
     }
