@@ -31,9 +31,10 @@ use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
 use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
+use crate::front::RunSettings;
 use crate::front::http::Auth;
 use crate::gate::ApprovalSettings;
-use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
+use crate::pool::{ControlGroups, PoolSettings, QueueBounds, ZygoteCommand};
 use crate::results;
 use crate::sessions::SessionSettings;
 use crate::skills::SkillSettings;
@@ -142,6 +143,7 @@ pub(crate) struct Settings {
     pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
     pub(crate) places: Places,
     pub(crate) sessions: SessionSettings,
+    pub(crate) runs: RunSettings,
     pub(crate) approvals: ApprovalSettings,
     pub(crate) skills: SkillSettings,
     /// The policy, if it is the user's own and an answer of theirs may change it.
@@ -191,6 +193,7 @@ impl Settings {
                 learns_shapes: document.catalogue.learn,
             },
             sessions: sessions(&document.sessions),
+            runs: runs(&document.runs),
             refused,
             unused,
             auth: document.http.auth,
@@ -246,7 +249,7 @@ impl Settings {
             }),
             idle: pool.idle as usize,
             running_max: pool.running as usize,
-            queue_max: pool.queue as usize,
+            queue: QueueBounds { all: pool.queue as usize, of_one: pool.queue_per_client as usize },
             recycle_after: pool.recycle_after,
             recycle_age: Duration::from_secs(pool.recycle_seconds.into()),
         }
@@ -396,6 +399,14 @@ fn sessions(document: &document::Sessions) -> SessionSettings {
         max: document.max as usize,
         idle: Duration::from_secs_f64(document.idle_seconds),
         life: Duration::from_secs_f64(document.life_seconds),
+    }
+}
+
+fn runs(document: &document::Runs) -> RunSettings {
+    RunSettings {
+        wait: Duration::from_secs_f64(document.wait_seconds),
+        background: document.background as usize,
+        background_of_one: document.background_per_client as usize,
     }
 }
 

@@ -24,7 +24,7 @@ use serde::Deserialize;
 use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 
-use super::ask::Suspended;
+use super::runs::Runs;
 use super::{Door, Front};
 use crate::access::Principal;
 use crate::supervisor::Supervisor;
@@ -93,11 +93,14 @@ pub(crate) async fn serve(
         let serving_here: BoxFuture<'static, std::io::Result<()>> = match &address {
             Address::Tcp(tcp) => {
                 let listener = TcpListener::bind(tcp).await.map_err(told)?;
+                let bound = listener.local_addr().map_err(told)?;
+                tracing::info!("listening at http://{bound}/mcp");
                 let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
                 axum::serve(listener, router).with_graceful_shutdown(closed).into_future().boxed()
             }
             Address::Unix(path) => {
                 let listener = UnixListener::bind(path).map_err(told)?;
+                tracing::info!("listening at {address}");
                 axum::serve(listener, router).with_graceful_shutdown(closed).into_future().boxed()
             }
         };
@@ -117,8 +120,8 @@ async fn admit(auth: Auth, mut request: Request, next: Next) -> Response {
 
 /// Everything that is served, for requests that were admitted.
 fn router(supervisor: Arc<Supervisor>, closing: CancellationToken) -> Router {
-    let front =
-        Front { supervisor, door: Door::Http, suspended: Suspended::default(), closing: closing.clone() };
+    let runs = Runs::new(supervisor.clone());
+    let front = Front { supervisor, door: Door::Http, runs, closing: closing.clone() };
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)
