@@ -3,6 +3,7 @@
 //! A connection over standard input proves nothing and needs no proof: whoever started this process holds its other end. Over
 //! HTTP each request is admitted by itself, and comes to the front with the [`Principal`] that it was admitted as.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,6 +31,18 @@ impl Owner {
         bits.copy_from_slice(&digest[..16]);
         Self(u128::from_be_bytes(bits))
     }
+}
+
+/// Who is at the other end of a connection, as the kernel says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Peer {
+    Tcp(SocketAddr),
+    /// A user of this host, over a Unix domain socket.
+    Unix {
+        uid: u32,
+        gid: u32,
+        pid: Option<i32>,
+    },
 }
 
 /// An AI client that was admitted. Copies are the same one.

@@ -8,6 +8,7 @@ mod edit;
 mod entry;
 mod env_file;
 mod faults;
+mod http;
 mod insertion;
 mod locate;
 mod own_table;
@@ -31,7 +32,7 @@ use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
 use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
-use crate::front::http::Auth;
+use crate::front::http::HttpSettings;
 use crate::gate::ApprovalSettings;
 use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
 use crate::results;
@@ -150,7 +151,7 @@ pub(crate) struct Settings {
     pub(crate) refused: Vec<Refusal>,
     /// Those, and servers that were left out for another reason.
     pub(crate) unused: Vec<Unused>,
-    pub(crate) auth: Auth,
+    pub(crate) http: HttpSettings,
     document: document::Document,
 }
 
@@ -193,7 +194,7 @@ impl Settings {
             sessions: sessions(&document.sessions),
             refused,
             unused,
-            auth: document.http.auth,
+            http: document.http.settings(&path, &surroundings),
             document,
         })
     }

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::dialects::{self, Listed};
+use super::http::Http;
 use super::references::Surroundings;
 use crate::audit::REDACTED;
-use crate::front::http::Auth;
 use crate::gate::Through;
 use crate::skills::DIRECTORIES_MAX;
 use crate::upstream::ServerLimits;
@@ -213,15 +213,6 @@ impl Default for Skills {
     }
 }
 
-/// `[http]`: the door for AI clients that do not start Lockhouse themselves.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Http {
-    /// Where `lockhouse serve --http` listens.
-    pub(super) listen: Vec<String>,
-    pub(super) auth: Auth,
-}
-
 impl Document {
     /// Reads and checks the file.
     pub(super) fn parse(source: &Source, surroundings: &Surroundings) -> Result<Self, Diagnostics> {
@@ -295,7 +286,11 @@ impl Document {
             ((1..=3_650).contains(&self.audit.keep_days), "keep_days", "1 to 3650"),
             ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
         ];
-        checks.into_iter().filter(|(fits, ..)| !fits).map(|(_, key, range)| (key, range))
+        checks
+            .into_iter()
+            .chain(self.http.limits.checks())
+            .filter(|(fits, ..)| !fits)
+            .map(|(_, key, range)| (key, range))
     }
 
     /// What servers get by default.
@@ -354,6 +349,9 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
         "[catalogue]",
         "[skills]",
         "[results]",
+        "[http]",
+        "[http.limits]",
+        "[http.tls]",
     ];
     let header = others.iter().filter_map(|header| text[..end].rfind(&format!("\n{header}"))).max();
     let table = &text[header.unwrap_or(0)..end];
