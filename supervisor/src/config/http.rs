@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::document::Oauth;
 use super::references::Surroundings;
-use crate::front::http::{Address, Auth, HostName, HttpLimits, HttpSettings, PageOrigin, TlsFiles};
+use crate::access::{AccessSettings, Auth, NamedUser};
+use crate::front::http::{Address, HostName, HttpLimits, HttpSettings, PageOrigin, TlsFiles};
 
 /// Where `lockhouse serve --http` listens if nothing else is said.
 const LISTEN: &str = "127.0.0.1:7300";
@@ -18,6 +20,11 @@ pub(super) struct Http {
     /// Where `lockhouse serve --http` listens.
     pub(super) listen: Option<Vec<Address>>,
     pub(super) auth: Auth,
+    /// The file that `lockhouse token` writes.
+    pub(super) tokens: Option<PathBuf>,
+    /// Who comes in with `auth = "peer"`.
+    pub(super) users: Option<Vec<NamedUser>>,
+    pub(super) oauth: Option<Oauth>,
     /// Names by which clients ask for this server, besides its addresses.
     pub(super) hosts: Vec<HostName>,
     /// Web pages that may come in.
@@ -130,12 +137,17 @@ impl Limits {
 
 impl Http {
     /// Paths are taken from where the configuration is.
-    pub(super) fn settings(&self, configuration: &Path, surroundings: &Surroundings) -> HttpSettings {
+    pub(super) fn settings(
+        &self,
+        access: AccessSettings,
+        configuration: &Path,
+        surroundings: &Surroundings,
+    ) -> HttpSettings {
         let file = |written: &str| file(written, configuration, surroundings);
         let tls = self.tls.as_ref();
         HttpSettings {
             listen: self.listen.clone().unwrap_or_else(|| LISTEN.parse().into_iter().collect()),
-            auth: self.auth,
+            access,
             hosts: self.hosts.clone(),
             origins: self.origins.clone(),
             behind_proxy: self.behind_proxy,

@@ -23,18 +23,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
 use rmcp::model::Extensions;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::ask::Suspended;
+use super::runs::Runs;
 use super::{Door, Front};
-use crate::access::Principal;
+use crate::access::{Access, AccessSettings, Peer, Principal};
 use crate::supervisor::Supervisor;
 use accept::Entrance;
 use body::Bodies;
@@ -52,29 +54,11 @@ pub(crate) use tls::TlsFiles;
 /// Between looks for MCP sessions that nobody uses any more.
 const SESSIONS_LOOKED_AT_EVERY: Duration = Duration::from_secs(5);
 
-/// What a client must prove before anything of its requests is heard.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Auth {
-    /// That it holds a token.
-    #[default]
-    Token,
-    /// Nothing.
-    None,
-}
-
-impl Auth {
-    /// Whether everybody is let in.
-    pub(crate) fn is_none(self) -> bool {
-        self == Self::None
-    }
-}
-
 /// `[http]`
 #[derive(Clone, Debug)]
 pub(crate) struct HttpSettings {
     pub(crate) listen: Vec<Address>,
-    pub(crate) auth: Auth,
+    pub(crate) access: AccessSettings,
     pub(crate) hosts: Vec<HostName>,
     pub(crate) origins: Vec<PageOrigin>,
     pub(crate) behind_proxy: bool,
@@ -102,9 +86,9 @@ pub(crate) enum NotOpened {
 }
 
 /// Sockets that are open, and all that is needed to serve at them.
-#[derive(Debug)]
 pub(crate) struct OpenDoor {
     settings: HttpSettings,
+    access: Arc<Access>,
     listening: Vec<Listening>,
     tls: Option<Arc<Tls>>,
 }
@@ -148,6 +132,7 @@ impl OpenDoor {
             exposure::check(&settings, address).map_err(NotOpened::Refused)?;
         }
         let tls = settings.tls.clone().map(Tls::load).transpose().map_err(NotOpened::Refused)?;
+        let access = Access::new(settings.access.clone()).map_err(NotOpened::Refused)?;
         let listening = match is_inherited {
             true => {
                 tracing::info!("listening at the sockets that systemd opened, and not at `listen` of [http]");
@@ -155,7 +140,7 @@ impl OpenDoor {
             }
             false => listening::bind(&settings.listen).await.map_err(NotOpened::Unavailable)?,
         };
-        Ok(Self { settings, listening, tls: tls.map(Arc::new) })
+        Ok(Self { settings, access, listening, tls: tls.map(Arc::new) })
     }
 
     /// What a reload reads again.
@@ -167,7 +152,7 @@ impl OpenDoor {
     pub(crate) async fn serve(self, supervisor: Arc<Supervisor>, closing: CancellationToken) {
         let limits = self.settings.limits;
         let sessions = Arc::new(McpSessions::new(limits));
-        let router = router(supervisor, &self.settings, sessions.clone(), closing.clone());
+        let router = router(supervisor, &self.settings, &self.access, sessions.clone(), closing.clone());
         let serving = Serving::new(router, limits, closing.clone());
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let entrance = Entrance::new(serving, self.tls);
@@ -193,24 +178,34 @@ async fn end_idle(sessions: &McpSessions) {
     }
 }
 
-/// Lets a request in as the client that it proves to be from.
-async fn admit(auth: Auth, mut request: Request, next: Next) -> Response {
-    match auth {
-        Auth::None => drop(request.extensions_mut().insert(Principal::anybody())),
-        Auth::Token => return StatusCode::UNAUTHORIZED.into_response(),
+/// Lets a request in as the client that it proves to be from. What is answered in parts ends when that counts no more.
+async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    let (mut head, body) = request.into_parts();
+    let peer = head.extensions.get::<Peer>().copied();
+    let principal = match access.admit(&head, peer.as_ref()).await {
+        Ok(principal) => principal,
+        Err(refused) => return refused.into_response(),
+    };
+    head.extensions.insert(principal.clone());
+    let response = next.run(Request::from_parts(head, body)).await;
+    let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/event-stream");
+    if !response.headers().get(CONTENT_TYPE).is_some_and(is_stream) {
+        return response;
     }
-    next.run(request).await
+    let over = async move { principal.over().await };
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(over))))
 }
 
 /// Everything that is served.
 fn router(
     supervisor: Arc<Supervisor>,
     settings: &HttpSettings,
+    access: &Arc<Access>,
     sessions: Arc<McpSessions>,
     closing: CancellationToken,
 ) -> Router {
-    let front =
-        Front { supervisor, door: Door::Http, suspended: Suspended::default(), closing: closing.clone() };
+    let runs = Runs::new(supervisor.clone());
+    let front = Front { supervisor, door: Door::Http, runs, closing: closing.clone() };
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)
@@ -219,15 +214,15 @@ fn router(
         // Checked before, for every path.
         .disable_allowed_hosts();
     let mcp = StreamableHttpService::new(move || Ok(front.clone()), sessions.clone(), config);
-    let auth = settings.auth;
     let names = Names { hosts: settings.hosts.clone(), origins: settings.origins.clone() };
     let admitted = Router::new()
         .route_service("/mcp", mcp)
         .layer(middleware::from_fn_with_state(sessions, sessions::bind))
         .layer(middleware::from_fn_with_state(Arc::new(Bodies::new(settings.limits)), body::read))
-        .layer(middleware::from_fn(move |request, next| admit(auth, request, next)));
+        .layer(middleware::from_fn_with_state(access.clone(), admit));
     // What is open to strangers is merged here, beside what is for the admitted.
-    admitted.layer(middleware::from_fn_with_state(Arc::new(names), hosts::check))
+    let open = access.metadata();
+    admitted.merge(open).layer(middleware::from_fn_with_state(Arc::new(names), hosts::check))
 }
 
 /// The client that a request was admitted as.

@@ -8,7 +8,7 @@ use super::address::Address;
 /// # Errors
 /// What is wrong, and what to do.
 pub(super) fn check(settings: &HttpSettings, at: &Address) -> Result<(), String> {
-    let is_open = settings.auth.is_none();
+    let is_open = settings.access.auth.is_none();
     if is_open && settings.behind_proxy {
         return Err(
             "behind_proxy = true lets others in through the proxy, and auth = \"none\" asks nobody for proof: set another auth in [http]"
