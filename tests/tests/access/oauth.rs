@@ -279,7 +279,7 @@ async fn scopes_grant_servers_and_tools_and_everybody_may_read_where_tokens_come
         let visitor = door.visitor(Some(&own.sign(&issuer.claims("ada", AUDIENCE, scope))));
         table.row(scope, equal(visitor.run_code("python", code).await["value"].clone(), expected));
     }
-    let call = "from mcp_tools import call_tool, ToolError\ntry: r = call_tool('web.add', {'a': 1, 'b': 2})\n\
+    let call = "from mcp_tools import call_tool, ToolError\ntry: r = call_tool('web.add', {'a': 1, 'b': 2})['sum']\n\
         except ToolError as e: r = e.code\nr";
     for (scope, expected) in [("mcp:all", json!(3)), ("mcp:files", json!("denied"))] {
         let visitor = door.visitor(Some(&own.sign(&issuer.claims("ada", AUDIENCE, scope))));
