@@ -102,7 +102,7 @@ impl ServerHandler for Front {
             "get_result" => Tool::GetResult,
             "search_tools" => {
                 let client = client(&principal, &context);
-                return Ok(self.search_tools(&arguments, client.as_ref()).await.into());
+                return Ok(self.search_tools(&principal, &arguments, client.as_ref()).await.into());
             }
             other => {
                 let other = beginning(other);
@@ -152,9 +152,17 @@ impl ServerHandler for Front {
 }
 
 impl Front {
-    async fn search_tools(&self, arguments: &JsonObject, client: Option<&ClientName>) -> CallToolResult {
+    async fn search_tools(
+        &self,
+        principal: &Principal,
+        arguments: &JsonObject,
+        client: Option<&ClientName>,
+    ) -> CallToolResult {
         match search::Asked::of(arguments) {
-            Ok(asked) => CallToolResult::structured(search::search(&self.supervisor, &asked, client).await),
+            Ok(asked) => {
+                let found = search::search(&self.supervisor, principal, &asked, client);
+                CallToolResult::structured(found.await)
+            }
             Err(message) => invalid(message),
         }
     }

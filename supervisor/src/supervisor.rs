@@ -9,7 +9,7 @@ use lockhouse_policies::Policy;
 use lockhouse_protocol::ExecutionId;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Owner;
+use crate::access::{NoRun, Owner, Principal, Quotas};
 use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
@@ -63,6 +63,7 @@ pub(crate) struct Supervisor {
     results: Arc<Results>,
     approvers: Arc<Approvers>,
     sessions: Sessions,
+    quotas: Quotas,
     python: Result<Pool, String>,
     typescript: Result<Pool, String>,
 }
@@ -116,8 +117,9 @@ impl Supervisor {
         let in_force = Mutex::new(InForce::new(gate));
         let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
         let sessions = Sessions::new(settings.sessions);
+        let quotas = Quotas::new(settings.clients);
         let retired = Mutex::default();
-        Ok(Self { settings, in_force, retired, results, approvers, sessions, python, typescript })
+        Ok(Self { settings, in_force, retired, results, approvers, sessions, quotas, python, typescript })
     }
 
     /// How a language's zygote sees this host, or why there is none.
@@ -182,22 +184,28 @@ impl Supervisor {
             Some(line) => (line.execution, std::mem::take(&mut line.looks)),
             None => (ExecutionId(uuid::Uuid::now_v7().as_u128()), Looks::default()),
         };
-        match self.check(&request) {
+        let principal = line.as_ref().map_or_else(Principal::local, |line| line.principal.clone());
+        let running = match self.quotas.run(principal.owner()) {
+            Ok(running) => running,
+            Err(why) => return over_quota(execution, why),
+        };
+        let answer = match self.check(&principal, &request) {
             Ok(scope) => {
                 let patience = self.settings.limits.question;
                 let client = line.as_ref().and_then(|line| line.client.clone());
-                let owner = line.as_ref().map_or(Owner::LOCAL, |line| line.owner);
                 let questions = OpenQuestions::default();
                 let ai_client =
                     line.map(|line| AiClient::new(line, self.gate().audit(), patience, questions.clone()));
                 let caller = Caller { execution, client, ai_client, questions };
-                self.run_checked(caller, owner, request, scope, looks, cancelled).await
+                self.run_checked(caller, principal, request, scope, looks, cancelled).await
             }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
-        }
+        };
+        drop(running);
+        answer
     }
 
-    fn check(&self, request: &CodeRequest) -> Result<Scope, (String, &'static str)> {
+    fn check(&self, principal: &Principal, request: &CodeRequest) -> Result<Scope, (String, &'static str)> {
         let (bytes, limit) = (request.code.len(), self.settings.code_bytes_max);
         if request.code.trim().is_empty() {
             return Err((
@@ -211,11 +219,11 @@ impl Supervisor {
                 "read large data through a tool instead of writing it into the code",
             ));
         }
-        let known = self.gate().servers();
+        let granted = self.gate().granted(principal);
         match &request.servers {
-            None => Ok(Scope::all(known)),
+            None => Ok(granted),
             Some(names) => {
-                Scope::named(&known, names).map_err(|reason| (reason, "leave out servers for all of them"))
+                granted.named(names).map_err(|reason| (reason, "leave out servers for all of them"))
             }
         }
     }
@@ -223,7 +231,7 @@ impl Supervisor {
     async fn run_checked(
         &self,
         caller: Caller,
-        owner: Owner,
+        principal: Principal,
         request: CodeRequest,
         scope: Scope,
         looks: Looks,
@@ -235,7 +243,7 @@ impl Supervisor {
         // A clock of its own: the code's time begins when it runs, not while an interpreter starts.
         let patience = self.settings.limits.wall.max(LEASE_PATIENCE);
         let place = tokio::select! {
-            place = tokio::time::timeout(patience, self.place(owner, &request)) => place.unwrap_or_else(|_| {
+            place = tokio::time::timeout(patience, self.place(principal.owner(), &request)) => place.unwrap_or_else(|_| {
                 let patience = patience.as_secs_f32();
                 let reason = format!("no worker became free within {patience} s");
                 Err(NoPlace::busy(reason, RETRY_AFTER))
@@ -256,7 +264,7 @@ impl Supervisor {
         let (code, approvers) = (request.code.as_str().into(), self.approvers.clone());
         let audit = gate.audit();
         let scope = scope.within(&gate.servers());
-        let from = Requester::new(caller, owner, scope, code, approvers, audit.clone());
+        let from = Requester::new(caller, principal.clone(), scope, code, approvers, audit.clone());
         let program = Program {
             language: request.language,
             code: &request.code,
@@ -267,10 +275,17 @@ impl Supervisor {
         let stopped = cancelled.child_token();
         let running = execution::run(place, execution, request.code, from, &gate, &limits, looks, &stopped);
         let stopping = async {
-            if let Some(turn) = &turn {
-                turn.stop().cancelled().await;
-                stopped.cancel();
+            let ended = async {
+                match &turn {
+                    Some(turn) => turn.stop().cancelled().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = ended => {}
+                () = principal.revoked() => {}
             }
+            stopped.cancel();
             std::future::pending::<std::convert::Infallible>().await
         };
         let mut ended = tokio::select! {
@@ -315,6 +330,19 @@ impl Supervisor {
     }
 }
 
+fn over_quota(execution: ExecutionId, why: NoRun) -> Answer {
+    let hint = match why {
+        NoRun::TooOften { .. } => "do more in one program: calls are not counted here, runs are",
+        NoRun::TooMany { .. } => "run one program after the other, or do the work of several in one",
+    };
+    let mut answer = Answer::refused(execution, Refusal::RateLimited, why.to_string(), hint);
+    answer.retry_after = match why {
+        NoRun::TooOften { wait } => Some(wait),
+        NoRun::TooMany { .. } => None,
+    };
+    answer
+}
+
 /// Why an execution has no worker, and what to do about it.
 struct NoPlace {
     refusal: Refusal,
@@ -345,7 +373,7 @@ fn no_turn(why: NoTurn) -> NoPlace {
             (Refusal::SessionEnded, "define again what the code needs, in the new session or without one")
         }
         NoTurn::OtherLanguage { .. } => (Refusal::InvalidRequest, "sessions of both languages can be open"),
-        NoTurn::Busy(_) | NoTurn::TooMany { .. } => {
+        NoTurn::Busy(_) | NoTurn::TooMany { .. } | NoTurn::Share { .. } => {
             (Refusal::SessionsBusy, "a session that nobody uses ends by itself after a while")
         }
         NoTurn::Closed => (Refusal::Unavailable, "Lockhouse is ending"),

@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use file::TokenFile;
 use file::Stamp;
+pub(crate) use file::TokenFile;
 
 use super::refused::Why;
 use super::token::{Digest, Token};

@@ -106,7 +106,7 @@ impl Front {
         let owner = principal.owner();
         let request = code_request(arguments, owner)?;
         let abilities = ask::abilities(context.client_capabilities());
-        let (line, followed) = Line::new(client(principal, context), owner, abilities);
+        let (line, followed) = Line::new(client(principal, context), principal.clone(), abilities);
         let token = self.closing.child_token();
         let (supervisor, stop) = (self.supervisor.clone(), token.clone());
         let answering = async move {
