@@ -31,6 +31,7 @@ use crate::execution::{self, Answer, Language, Showing, Shown, Status};
 use crate::results;
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
+use crate::telemetry;
 
 /// The tool list never changes while we run.
 const TOOLS_TTL_MS: u64 = 3_600_000;
@@ -82,7 +83,10 @@ impl ServerHandler for Front {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = tools::all();
+        let mut tools = tools::all();
+        if self.supervisor.settings().health_tool {
+            tools.push(tools::health());
+        }
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(TOOLS_TTL_MS)
             .with_cache_scope(CacheScope::Public))
@@ -116,6 +120,7 @@ impl ServerHandler for Front {
                 self.search_tools(&arguments, client.as_ref()).await
             }
             "get_result" => self.get_result(&principal, &arguments),
+            "health" if self.supervisor.settings().health_tool => self.health(&principal),
             other => {
                 let other = beginning(other);
                 let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
@@ -188,6 +193,7 @@ impl Front {
         let more = "get_result(handle)";
         let Shown { json, files } =
             execution::shown(answer, &Showing { limit, more, takes_files: true, keep: &keep });
+        telemetry::kept_out(json["stats"]["bytes_kept_out"].as_u64().unwrap_or(0));
         let mut result = match answer.status {
             Status::Ok => CallToolResult::structured(json),
             _ => CallToolResult::structured_error(json),
@@ -195,6 +201,15 @@ impl Front {
         let blocks = files.into_iter().enumerate();
         result.content.extend(blocks.map(|(index, file)| content::block(answer.execution, index + 1, file)));
         result
+    }
+
+    /// Of servers, those alone that the client may know of.
+    fn health(&self, principal: &Principal) -> CallToolResult {
+        let mut health = self.supervisor.health();
+        if principal.only().is_some() {
+            health.upstreams.clear();
+        }
+        CallToolResult::structured(serde_json::to_value(health).unwrap_or_default())
     }
 
     async fn search_tools(&self, arguments: &JsonObject, client: Option<&ClientName>) -> CallToolResult {

@@ -99,6 +99,17 @@ impl Results {
         found.ok_or_else(|| NotKept { handle: handle.clone(), lifetime: self.bounds.lifetime })
     }
 
+    /// How many are kept, and their bytes. What is in files may be another process's, and is not counted.
+    pub(crate) fn count(&self) -> (usize, u64) {
+        match &self.place {
+            Place::Memory(memory) => {
+                let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                memory.count(&self.bounds, Instant::now())
+            }
+            Place::Directory(_) => (0, 0),
+        }
+    }
+
     /// Removes what is older than its time, where nothing else does.
     pub(crate) fn tidy(&self) {
         if let Place::Directory(directory) = &self.place {

@@ -1,13 +1,15 @@
 //! The parts, wired: configuration in, executions answered, everything ended in order.
 
+mod health;
 mod reload;
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockhouse_policies::Policy;
 use lockhouse_protocol::ExecutionId;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::access::Owner;
 use crate::ai_client::{AiClient, Line, OpenQuestions};
@@ -17,9 +19,12 @@ use crate::execution::{self, Answer, Held, Language, Place, Refusal, Sandbox};
 use crate::gate::{Approvers, Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Pool, PoolError, Start};
 use crate::results::Results;
+use crate::service::Life;
 use crate::sessions::{NoTurn, SessionKey, Sessions, Turn};
 use crate::skills::Skills;
+use crate::telemetry::{self, Stage};
 use crate::upstream::{Caller, Upstreams};
+pub(crate) use health::Health;
 use reload::InForce;
 
 /// How long an execution waits for a worker, at least.
@@ -60,6 +65,7 @@ pub(crate) struct Supervisor {
     results: Arc<Results>,
     approvers: Arc<Approvers>,
     sessions: Sessions,
+    life: Life,
     python: Result<Pool, String>,
     typescript: Result<Pool, String>,
 }
@@ -113,8 +119,8 @@ impl Supervisor {
         let in_force = Mutex::new(InForce::new(gate));
         let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
         let sessions = Sessions::new(settings.sessions);
-        let retired = Mutex::default();
-        Ok(Self { settings, in_force, retired, results, approvers, sessions, python, typescript })
+        let (life, retired) = (Life::new(settings.drain), Mutex::default());
+        Ok(Self { settings, in_force, retired, results, approvers, sessions, life, python, typescript })
     }
 
     /// How a language's zygote sees this host, or why there is none.
@@ -143,6 +149,15 @@ impl Supervisor {
             Language::Typescript => &self.typescript,
         };
         pool.as_ref().map_err(Clone::clone)
+    }
+
+    fn pools(&self) -> impl Iterator<Item = &Pool> {
+        [&self.python, &self.typescript].into_iter().flatten()
+    }
+
+    /// Where this process is in its life.
+    pub(crate) fn life(&self) -> &Life {
+        &self.life
     }
 
     /// Who is asked about calls that the policy leaves to a person.
@@ -176,6 +191,24 @@ impl Supervisor {
         cancelled: &CancellationToken,
     ) -> Answer {
         let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
+        let _owed = self.life.run();
+        let language = request.language.as_str();
+        let span = tracing::info_span!("execution", id = %execution, client = tracing::field::Empty);
+        if let Some(client) = line.as_ref().and_then(|line| line.client.as_ref()) {
+            span.record("client", client.as_str());
+        }
+        let answer = self.answer(execution, line, request, cancelled).instrument(span).await;
+        telemetry::answered(language, answer.refusal.map_or(answer.status.as_str(), |_| "refused"));
+        answer
+    }
+
+    async fn answer(
+        &self,
+        execution: ExecutionId,
+        line: Option<Line>,
+        request: CodeRequest,
+        cancelled: &CancellationToken,
+    ) -> Answer {
         match self.check(&request) {
             Ok(scope) => {
                 let patience = self.settings.limits.question;
@@ -228,6 +261,7 @@ impl Supervisor {
         limits.wall = request.timeout.unwrap_or(limits.wall).min(limits.wall);
         // A clock of its own: the code's time begins when it runs, not while an interpreter starts.
         let patience = self.settings.limits.wall.max(LEASE_PATIENCE);
+        let asked = Instant::now();
         let place = tokio::select! {
             place = tokio::time::timeout(patience, self.place(&request)) => place.unwrap_or_else(|_| {
                 let patience = patience.as_secs_f32();
@@ -239,6 +273,7 @@ impl Supervisor {
             Ok(place) => place,
             Err((refusal, reason, hint)) => return Answer::refused(execution, refusal, reason, hint),
         };
+        telemetry::took(Stage::Lease, asked.elapsed());
         let sandbox = Sandbox { reduced: self.pool(request.language).map(Pool::reduced).unwrap_or_default() };
         // To its end, whatever is in force by then.
         let gate = self.gate();
@@ -256,10 +291,17 @@ impl Supervisor {
         let stopped = cancelled.child_token();
         let running = execution::run(place, execution, request.code, from, &gate, &limits, &stopped);
         let stopping = async {
-            if let Some(turn) = &turn {
-                turn.stop().cancelled().await;
-                stopped.cancel();
+            let of_session = async {
+                match &turn {
+                    Some(turn) => turn.stop().cancelled().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = of_session => {}
+                () = self.life.stopping().cancelled() => {}
             }
+            stopped.cancel();
             std::future::pending::<std::convert::Infallible>().await
         };
         let mut ended = tokio::select! {
@@ -267,6 +309,10 @@ impl Supervisor {
             never = stopping => match never {},
         };
         let (wall, cpu) = (ended.wall, ended.cpu);
+        telemetry::took(Stage::Run, wall);
+        if let Some(reason) = ended.ending.killed_for() {
+            telemetry::killed(reason);
+        }
         let session = turn.map(|turn| turn.over(ended.held.take(), &ended.ending));
         let mut answer = Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox);
         answer.session = session;

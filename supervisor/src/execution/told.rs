@@ -32,7 +32,9 @@ pub(super) fn told(
             (Status::Timeout, stopped(limit, place, over, waiting))
         }
         Ending::Limit(limit, place) => (Status::Limit, stopped(limit, place, over, waiting)),
-        Ending::Killed(message) => (Status::Killed, placed(words("Killed", message), over, waiting)),
+        Ending::Killed { words: message, .. } => {
+            (Status::Killed, placed(words("Killed", message), over, waiting))
+        }
         Ending::Broken(why) => {
             (Status::Killed, words("Killed", format!("the worker broke the protocol and was killed: {why}")))
         }
@@ -43,7 +45,7 @@ pub(super) fn told(
 
 /// The error of a program that was stopped at a limit.
 fn stopped(limit: Limit, place: Option<CodeError>, over: &[CallRecord], waiting: &[CallRecord]) -> CodeError {
-    let Limit { kind, message, hint } = limit;
+    let Limit { kind, message, hint, .. } = limit;
     let place = place.unwrap_or_default();
     let hint = place.hint.clone().or_else(|| Some(hint.into()));
     placed(CodeError { kind: kind.into(), message, hint, ..place }, over, waiting)

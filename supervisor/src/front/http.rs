@@ -2,6 +2,8 @@
 //!
 //! A request is admitted before anything of it is read, and carries the [`Principal`] that it was admitted as to the front.
 
+mod health;
+
 use std::fmt::{Display, Formatter};
 use std::future::IntoFuture;
 use std::net::SocketAddr;
@@ -77,6 +79,8 @@ pub(crate) struct HttpSettings {
     pub(crate) auth: Auth,
 }
 
+pub(crate) use health::serve_figures;
+
 /// Serves AI clients at these addresses until `closing`.
 pub(crate) async fn serve(
     supervisor: Arc<Supervisor>,
@@ -85,7 +89,11 @@ pub(crate) async fn serve(
 ) -> Result<(), String> {
     let auth = settings.auth;
     let admitting = middleware::from_fn(move |request, next| admit(auth, request, next));
-    let router = router(supervisor, closing.clone()).layer(admitting);
+    let draining = middleware::from_fn_with_state(supervisor.clone(), health::drain);
+    let router = router(supervisor.clone(), closing.clone()).layer(draining);
+    let router = router.merge(health::guarded(&supervisor)).layer(admitting);
+    // Outside of what admits clients: anybody may ask whether it lives.
+    let router = router.merge(health::open(&supervisor)).layer(middleware::from_fn(health::counted));
     let mut serving = Vec::new();
     for address in settings.listen {
         let told = |error: std::io::Error| format!("cannot listen at {address}: {error}");
@@ -106,6 +114,7 @@ pub(crate) async fn serve(
         };
         serving.push(serving_here);
     }
+    supervisor.life().listens();
     futures_util::future::try_join_all(serving).await.map(drop).map_err(|error| error.to_string())
 }
 
