@@ -15,7 +15,7 @@ use crate::access::Owner;
 use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
-use crate::execution::{self, Answer, Held, Language, Place, Refusal, Sandbox};
+use crate::execution::{self, Answer, Ending, Held, Language, Place, Refusal, Sandbox};
 use crate::gate::{Approvers, Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Pool, PoolError, Start};
 use crate::results::Results;
@@ -268,6 +268,9 @@ impl Supervisor {
                 Err(unavailable(format!("no worker became free within {patience} s; try again later")))
             }),
             () = cancelled.cancelled() => Err(unavailable("cancelled before it began".into())),
+            () = self.life.stopping().cancelled() => {
+                Err(unavailable("Lockhouse is ending, and this did not begin; run it again".into()))
+            }
         };
         let (place, turn) = match place {
             Ok(place) => place,
@@ -308,6 +311,12 @@ impl Supervisor {
             ended = running => ended,
             never = stopping => match never {},
         };
+        if matches!(ended.ending, Ending::Cancelled)
+            && self.life.stopping().is_cancelled()
+            && !cancelled.is_cancelled()
+        {
+            ended.ending = Ending::Stopped;
+        }
         let (wall, cpu) = (ended.wall, ended.cpu);
         telemetry::took(Stage::Run, wall);
         if let Some(reason) = ended.ending.killed_for() {

@@ -20,6 +20,8 @@ pub(crate) enum Ending {
     Broken(String),
     /// The AI client does not want the answer any more.
     Cancelled,
+    /// This process ends.
+    Stopped,
 }
 
 /// A limit that was reached.
@@ -69,7 +71,7 @@ impl Ending {
             Self::Limit(limit, _) => Some(limit.of),
             Self::Killed { attack: true, .. } | Self::Broken(_) => Some("violation"),
             Self::Killed { .. } => Some("died"),
-            Self::Cancelled => Some("cancelled"),
+            Self::Cancelled | Self::Stopped => Some("cancelled"),
         }
     }
 
@@ -83,6 +85,7 @@ impl Ending {
             Self::Limit(limit, _) => format!("a run was killed: {}", limit.message),
             Self::Killed { words, .. } => words.clone(),
             Self::Broken(why) => format!("its worker broke the protocol and was killed: {why}"),
+            Self::Stopped => "Lockhouse was shut down".into(),
             Self::Cancelled => "a run was cancelled, did not stop when it was told to, and was killed".into(),
         }
     }

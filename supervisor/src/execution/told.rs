@@ -8,6 +8,9 @@ use serde_json::value::RawValue;
 use super::{Ending, Limit, Status};
 use crate::gate::CallRecord;
 
+/// To whoever waits for a run that a restart does not leave the time.
+const STOPPED: &str = "Lockhouse is ending, and this did not come to its end in time; run it again";
+
 /// Calls that are named; the rest are counted.
 const NAMED_MAX: usize = 10;
 
@@ -39,6 +42,7 @@ pub(super) fn told(
             (Status::Killed, words("Killed", format!("the worker broke the protocol and was killed: {why}")))
         }
         Ending::Cancelled => return (Status::Cancelled, None, None),
+        Ending::Stopped => (Status::Cancelled, placed(words("Cancelled", STOPPED.into()), over, waiting)),
     };
     (status, None, Some(error))
 }
