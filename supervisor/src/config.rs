@@ -31,9 +31,10 @@ use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
 use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
+use crate::front::RunSettings;
 use crate::front::http::{Address, Auth};
 use crate::gate::ApprovalSettings;
-use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
+use crate::pool::{ControlGroups, PoolSettings, QueueBounds, ZygoteCommand};
 use crate::results;
 use crate::sessions::SessionSettings;
 use crate::skills::SkillSettings;
@@ -143,6 +144,7 @@ pub(crate) struct Settings {
     pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
     pub(crate) places: Places,
     pub(crate) sessions: SessionSettings,
+    pub(crate) runs: RunSettings,
     pub(crate) approvals: ApprovalSettings,
     pub(crate) skills: SkillSettings,
     /// The policy, if it is the user's own and an answer of theirs may change it.
@@ -198,6 +200,7 @@ impl Settings {
                 learns_shapes: document.catalogue.learn,
             },
             sessions: sessions(&document.sessions),
+            runs: runs(&document.runs),
             refused,
             unused,
             auth: document.http.auth,
@@ -258,7 +261,7 @@ impl Settings {
             }),
             idle: pool.idle as usize,
             running_max: pool.running as usize,
-            queue_max: pool.queue as usize,
+            queue: QueueBounds { all: pool.queue as usize, of_one: pool.queue_per_client as usize },
             recycle_after: pool.recycle_after,
             recycle_age: Duration::from_secs(pool.recycle_seconds.into()),
         }
@@ -413,6 +416,14 @@ fn sessions(document: &document::Sessions) -> SessionSettings {
         max: document.max as usize,
         idle: Duration::from_secs_f64(document.idle_seconds),
         life: Duration::from_secs_f64(document.life_seconds),
+    }
+}
+
+fn runs(document: &document::Runs) -> RunSettings {
+    RunSettings {
+        wait: Duration::from_secs_f64(document.wait_seconds),
+        background: document.background as usize,
+        background_of_one: document.background_per_client as usize,
     }
 }
 

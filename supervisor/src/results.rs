@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use lockhouse_protocol::ResultHandle;
 
 use directory::Directory;
-use memory::Memory;
+use memory::{Kind, Memory};
 pub(crate) use part::part;
 
 use crate::access::Owner;
@@ -33,19 +33,25 @@ pub(crate) struct Bounds {
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no result {handle} is kept here: each is kept for {} s or until newer ones need its room, and for its own client alone; \
-     run the code again",
-    lifetime.as_secs()
+    "no result {handle} is kept here: each is kept for {} s or until newer ones need its room, and for its own client alone\
+     {}; run the code again",
+    lifetime.as_secs(),
+    before.map_or_else(String::new, |age| format!(
+        ". What was kept before Lockhouse was started, {} s ago, ended with it", age.as_secs()
+    ))
 )]
 pub(crate) struct NotKept {
     handle: ResultHandle,
     lifetime: Duration,
+    /// How long ago there was another process whose results would be kept by now, had it not ended.
+    before: Option<Duration>,
 }
 
 /// The results that are kept.
 #[derive(Debug)]
 pub(crate) struct Results {
     bounds: Bounds,
+    since: Instant,
     place: Place,
 }
 
@@ -59,11 +65,11 @@ enum Place {
 
 impl Results {
     pub(crate) fn in_memory(bounds: Bounds) -> Self {
-        Self { bounds, place: Place::Memory(Mutex::default()) }
+        Self { bounds, since: Instant::now(), place: Place::Memory(Mutex::default()) }
     }
 
     pub(crate) fn in_directory(path: PathBuf, bounds: Bounds) -> Self {
-        Self { bounds, place: Place::Directory(Directory::new(path)) }
+        Self { bounds, since: Instant::now(), place: Place::Directory(Directory::new(path)) }
     }
 
     /// Keeps a result, which is JSON. None where there is no place for it.
@@ -75,7 +81,7 @@ impl Results {
         match &self.place {
             Place::Memory(memory) => {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-                memory.keep(owner, handle.clone(), json.into(), &self.bounds, Instant::now());
+                memory.keep(owner, handle.clone(), Kind::Part, json.into(), &self.bounds, Instant::now());
             }
             Place::Directory(directory) => {
                 if let Err(error) = directory.keep(&handle, json, &self.bounds, SystemTime::now()) {
@@ -92,11 +98,15 @@ impl Results {
         let found = match &self.place {
             Place::Memory(memory) => {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-                memory.get(owner, handle, &self.bounds, Instant::now())
+                memory.get(owner, handle, Kind::Part, &self.bounds, Instant::now())
             }
             Place::Directory(directory) => directory.get(handle, &self.bounds, SystemTime::now()),
         };
-        found.ok_or_else(|| NotKept { handle: handle.clone(), lifetime: self.bounds.lifetime })
+        found.ok_or_else(|| {
+            let (lifetime, age) = (self.bounds.lifetime, self.since.elapsed());
+            let before = matches!(self.place, Place::Memory(_)).then_some(age).filter(|age| *age < lifetime);
+            NotKept { handle: handle.clone(), lifetime, before }
+        })
     }
 
     /// How many are kept, and their bytes. What is in files may be another process's, and is not counted.
@@ -108,6 +118,39 @@ impl Results {
             }
             Place::Directory(_) => (0, 0),
         }
+    }
+
+    /// A handle that nobody has.
+    pub(crate) fn handle() -> Option<ResultHandle> {
+        new_handle()
+    }
+
+    /// Whether answers of runs that nobody waited for can be kept.
+    pub(crate) fn keeps_answers(&self) -> bool {
+        self.bounds.bytes > 0 && matches!(self.place, Place::Memory(_))
+    }
+
+    /// Keeps the answer of a run under the handle that its client has, unless it is too large.
+    pub(crate) fn keep_answer(&self, owner: Owner, handle: &ResultHandle, json: &str) -> bool {
+        let Place::Memory(memory) = &self.place else { return false };
+        if json.len() as u64 > self.bounds.bytes / PARTS {
+            return false;
+        }
+        let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.keep(owner, handle.clone(), Kind::Answer, json.into(), &self.bounds, Instant::now());
+        true
+    }
+
+    /// The answer of a run, as it was kept.
+    pub(crate) fn answer(&self, owner: Owner, handle: &ResultHandle) -> Option<Arc<str>> {
+        let Place::Memory(memory) = &self.place else { return None };
+        let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.get(owner, handle, Kind::Answer, &self.bounds, Instant::now())
+    }
+
+    /// How long each is kept.
+    pub(crate) fn lifetime(&self) -> Duration {
+        self.bounds.lifetime
     }
 
     /// Removes what is older than its time, where nothing else does.

@@ -15,7 +15,7 @@ use crate::access::Owner;
 use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
-use crate::execution::{self, Answer, Ending, Held, Language, Place, Refusal, Sandbox};
+use crate::execution::{self, Answer, Ending, Held, Language, Looks, Place, Refusal, Sandbox};
 use crate::gate::{Approvers, Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Pool, PoolError, Start};
 use crate::results::Results;
@@ -29,6 +29,9 @@ use reload::InForce;
 
 /// How long an execution waits for a worker, at least.
 const LEASE_PATIENCE: Duration = Duration::from_secs(20);
+
+/// What whoever waited that long is told to wait before they try again.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// Bytes of a frame that are not the reply itself.
 const FRAME_OVERHEAD: usize = 1024;
@@ -186,18 +189,21 @@ impl Supervisor {
     /// The same on behalf of an AI client, whose person servers may ask.
     pub(crate) async fn run_code_for(
         &self,
-        line: Option<Line>,
+        mut line: Option<Line>,
         request: CodeRequest,
         cancelled: &CancellationToken,
     ) -> Answer {
-        let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
+        let (execution, looks) = match &mut line {
+            Some(line) => (line.execution, std::mem::take(&mut line.looks)),
+            None => (ExecutionId(uuid::Uuid::now_v7().as_u128()), Looks::default()),
+        };
         let _owed = self.life.run();
         let language = request.language.as_str();
         let span = tracing::info_span!("execution", id = %execution, client = tracing::field::Empty);
         if let Some(client) = line.as_ref().and_then(|line| line.client.as_ref()) {
             span.record("client", client.as_str());
         }
-        let answer = self.answer(execution, line, request, cancelled).instrument(span).await;
+        let answer = self.answer(execution, line, request, looks, cancelled).instrument(span).await;
         telemetry::answered(language, answer.refusal.map_or(answer.status.as_str(), |_| "refused"));
         answer
     }
@@ -207,6 +213,7 @@ impl Supervisor {
         execution: ExecutionId,
         line: Option<Line>,
         request: CodeRequest,
+        looks: Looks,
         cancelled: &CancellationToken,
     ) -> Answer {
         match self.check(&request) {
@@ -215,11 +222,10 @@ impl Supervisor {
                 let client = line.as_ref().and_then(|line| line.client.clone());
                 let owner = line.as_ref().map_or(Owner::LOCAL, |line| line.owner);
                 let questions = OpenQuestions::default();
-                let ai_client = line.map(|line| {
-                    AiClient::new(line, execution, self.gate().audit(), patience, questions.clone())
-                });
+                let ai_client =
+                    line.map(|line| AiClient::new(line, self.gate().audit(), patience, questions.clone()));
                 let caller = Caller { execution, client, ai_client, questions };
-                self.run_checked(caller, owner, request, scope, cancelled).await
+                self.run_checked(caller, owner, request, scope, looks, cancelled).await
             }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
         }
@@ -254,6 +260,7 @@ impl Supervisor {
         owner: Owner,
         request: CodeRequest,
         scope: Scope,
+        looks: Looks,
         cancelled: &CancellationToken,
     ) -> Answer {
         let execution = caller.execution;
@@ -263,18 +270,23 @@ impl Supervisor {
         let patience = self.settings.limits.wall.max(LEASE_PATIENCE);
         let asked = Instant::now();
         let place = tokio::select! {
-            place = tokio::time::timeout(patience, self.place(&request)) => place.unwrap_or_else(|_| {
+            place = tokio::time::timeout(patience, self.place(owner, &request)) => place.unwrap_or_else(|_| {
                 let patience = patience.as_secs_f32();
-                Err(unavailable(format!("no worker became free within {patience} s; try again later")))
+                let reason = format!("no worker became free within {patience} s");
+                Err(NoPlace::busy(reason, RETRY_AFTER))
             }),
-            () = cancelled.cancelled() => Err(unavailable("cancelled before it began".into())),
+            () = cancelled.cancelled() => return Answer::cancelled(execution),
             () = self.life.stopping().cancelled() => {
                 Err(unavailable("Lockhouse is ending, and this did not begin; run it again".into()))
             }
         };
         let (place, turn) = match place {
             Ok(place) => place,
-            Err((refusal, reason, hint)) => return Answer::refused(execution, refusal, reason, hint),
+            Err(NoPlace { refusal, reason, hint, retry_after }) => {
+                let mut answer = Answer::refused(execution, refusal, reason, hint);
+                answer.retry_after = retry_after;
+                return answer;
+            }
         };
         telemetry::took(Stage::Lease, asked.elapsed());
         let sandbox = Sandbox { reduced: self.pool(request.language).map(Pool::reduced).unwrap_or_default() };
@@ -292,7 +304,7 @@ impl Supervisor {
         };
         note(audit.execution(execution, from.caller.client.as_ref(), program));
         let stopped = cancelled.child_token();
-        let running = execution::run(place, execution, request.code, from, &gate, &limits, &stopped);
+        let running = execution::run(place, execution, request.code, from, &gate, &limits, looks, &stopped);
         let stopping = async {
             let of_session = async {
                 match &turn {
@@ -331,12 +343,18 @@ impl Supervisor {
     }
 
     /// A worker of its own, or that of its session.
-    async fn place(&self, request: &CodeRequest) -> Result<(Place, Option<Turn>), NoPlace> {
+    async fn place(&self, owner: Owner, request: &CodeRequest) -> Result<(Place, Option<Turn>), NoPlace> {
         let language = request.language;
-        let told = |error: PoolError| unavailable(format!("no {} worker: {error}", language.as_str()));
+        let told = |error: PoolError| {
+            let reason = format!("no {} worker: {error}", language.as_str());
+            match error {
+                PoolError::QueueFull { retry_after, .. } => NoPlace::busy(reason, retry_after),
+                _ => unavailable(reason),
+            }
+        };
         let pool = self.pool(language).map_err(unavailable)?;
         let Some(key) = &request.session else {
-            return Ok((Place::Leased(pool.lease().await.map_err(told)?), None));
+            return Ok((Place::Leased(pool.lease(owner).await.map_err(told)?), None));
         };
         let mut turn = self.sessions.turn(key, language).await.map_err(no_turn)?;
         let held = match turn.take_worker() {
@@ -354,10 +372,27 @@ impl Supervisor {
 }
 
 /// Why an execution has no worker, and what to do about it.
-type NoPlace = (Refusal, String, &'static str);
+struct NoPlace {
+    refusal: Refusal,
+    reason: String,
+    hint: &'static str,
+    /// When there may be one.
+    retry_after: Option<Duration>,
+}
+
+impl NoPlace {
+    fn new(refusal: Refusal, reason: String, hint: &'static str) -> Self {
+        Self { refusal, reason, hint, retry_after: None }
+    }
+
+    fn busy(reason: String, retry_after: Duration) -> Self {
+        let hint = "nothing was run: send it again after retry_after_s seconds";
+        Self { retry_after: Some(retry_after), ..Self::new(Refusal::Busy, reason, hint) }
+    }
+}
 
 fn unavailable(reason: String) -> NoPlace {
-    (Refusal::Unavailable, reason, "run `lockhouse doctor` to see what this host gives")
+    NoPlace::new(Refusal::Unavailable, reason, "run `lockhouse doctor` to see what this host gives")
 }
 
 fn no_turn(why: NoTurn) -> NoPlace {
@@ -371,7 +406,7 @@ fn no_turn(why: NoTurn) -> NoPlace {
         }
         NoTurn::Closed => (Refusal::Unavailable, "Lockhouse is ending"),
     };
-    (refusal, why.to_string(), hint)
+    NoPlace::new(refusal, why.to_string(), hint)
 }
 
 /// Code without a record may run, and each of its calls finds out by itself whether it has one.

@@ -23,6 +23,7 @@ pub(super) struct Document {
     pub(super) limits: Limits,
     pub(super) pool: Pool,
     pub(super) sessions: Sessions,
+    pub(super) runs: Runs,
     pub(super) python: Python,
     pub(super) javascript: JavaScript,
     pub(super) audit: Audit,
@@ -88,6 +89,7 @@ pub(super) struct Pool {
     pub(super) idle: u32,
     pub(super) running: u32,
     pub(super) queue: u32,
+    pub(super) queue_per_client: u32,
     pub(super) recycle_after: u32,
     pub(super) recycle_seconds: u32,
     /// Whether a host that does not give full protection is refused.
@@ -103,6 +105,7 @@ impl Default for Pool {
             idle: 4,
             running: 16,
             queue: 256,
+            queue_per_client: 128,
             recycle_after: 1_000,
             recycle_seconds: 600,
             require_full: false,
@@ -123,6 +126,22 @@ pub(super) struct Sessions {
 impl Default for Sessions {
     fn default() -> Self {
         Self { max: 8, idle_seconds: 900.0, life_seconds: 14_400.0 }
+    }
+}
+
+/// `[runs]`: those that take longer than a client waits.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Runs {
+    pub(super) wait_seconds: f64,
+    /// That go on without a request, at one time.
+    pub(super) background: u32,
+    pub(super) background_per_client: u32,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self { wait_seconds: 45.0, background: 64, background_per_client: 16 }
     }
 }
 
@@ -301,6 +320,7 @@ impl Document {
             (self.limits != other.limits, "[limits]"),
             (self.pool != other.pool, "[pool]"),
             (self.sessions != other.sessions, "[sessions]"),
+            (self.runs != other.runs, "[runs]"),
             (self.python != other.python, "[python]"),
             (self.javascript != other.javascript, "[javascript]"),
             (self.audit != other.audit, "[audit]"),
@@ -321,7 +341,7 @@ impl Document {
     fn out_of_range(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let (limits, pool) = (&self.limits, &self.pool);
         let wait = self.approvals.wait_seconds;
-        let sessions = &self.sessions;
+        let (sessions, runs) = (&self.sessions, &self.runs);
         let checks = [
             ((0.01..=86_400.0).contains(&limits.timeout_seconds), "timeout_seconds", "0.01 to 86400"),
             ((0.01..=3_600.0).contains(&limits.question_seconds), "question_seconds", "0.01 to 3600"),
@@ -343,11 +363,15 @@ impl Document {
             ((1..=64).contains(&pool.idle), "idle", "1 to 64"),
             ((1..=1_024).contains(&pool.running), "running", "1 to 1024"),
             ((1..=65_536).contains(&pool.queue), "queue", "1 to 65536"),
+            ((1..=65_536).contains(&pool.queue_per_client), "queue_per_client", "1 to 65536"),
             ((1..=1_000_000).contains(&pool.recycle_after), "recycle_after", "1 to 1000000"),
             ((1..=86_400).contains(&pool.recycle_seconds), "recycle_seconds", "1 to 86400"),
             ((1..=256).contains(&sessions.max), "max", "1 to 256"),
             ((0.01..=86_400.0).contains(&sessions.idle_seconds), "idle_seconds", "0.01 to 86400"),
             ((0.01..=86_400.0).contains(&sessions.life_seconds), "life_seconds", "0.01 to 86400"),
+            ((0.0..=600.0).contains(&runs.wait_seconds), "wait_seconds", "0 to 600 in [runs]"),
+            ((0..=4_096).contains(&runs.background), "background", "0 to 4096"),
+            ((0..=4_096).contains(&runs.background_per_client), "background_per_client", "0 to 4096"),
             ((0..=8_760).contains(&self.catalogue.lifetime_hours), "lifetime_hours", "0 to 8760"),
             ((0..=65_536).contains(&self.results.keep_mib), "keep_mib", "0 to 65536"),
             ((1..=604_800).contains(&self.results.keep_seconds), "keep_seconds", "1 to 604800"),
@@ -408,6 +432,7 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
         "[limits]",
         "[pool]",
         "[sessions]",
+        "[runs]",
         "[python]",
         "[javascript]",
         "[audit]",

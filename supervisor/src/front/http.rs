@@ -26,7 +26,7 @@ use serde::Deserialize;
 use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 
-use super::ask::Suspended;
+use super::runs::Runs;
 use super::{Door, Front};
 use crate::access::Principal;
 use crate::supervisor::Supervisor;
@@ -129,8 +129,8 @@ async fn admit(auth: Auth, mut request: Request, next: Next) -> Response {
 
 /// Everything that is served, for requests that were admitted.
 fn router(supervisor: Arc<Supervisor>, closing: CancellationToken) -> Router {
-    let front =
-        Front { supervisor, door: Door::Http, suspended: Suspended::default(), closing: closing.clone() };
+    let runs = Runs::new(supervisor.clone());
+    let front = Front { supervisor, door: Door::Http, runs, closing: closing.clone() };
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)

@@ -7,7 +7,7 @@ use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio_util::sync::CancellationToken;
 
-use super::ask::Suspended;
+use super::runs::Runs;
 use super::stdin::ClosingReader;
 use super::{Door, Front};
 use crate::access::Principal;
@@ -25,7 +25,8 @@ pub(crate) async fn serve_stdio(
     let input = ClosingReader::new(input, closing.clone());
     let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
     let door = Door::Pipe(Principal::of_connection());
-    let front = Front { supervisor, door, suspended: Suspended::default(), closing: closing.clone() };
+    let runs = Runs::new(supervisor.clone());
+    let front = Front { supervisor, door, runs, closing: closing.clone() };
     let running = tokio::select! {
         running = front.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),
