@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use admission::{Access, AccessSettings, Auth, Way};
 pub(crate) use oauth::{KeySource, OauthSettings, algorithm, trusted_url};
-pub(crate) use peer::{Peer, Users};
+pub(crate) use peer::{NamedUser, Peer, Users};
 pub(crate) use quotas::{ClientLimits, NoRun, Quotas};
 pub(crate) use tokens::{Issued, TokenFile, TokenName};
 
@@ -48,6 +48,11 @@ impl Owner {
         let mut bits = [0; 16];
         bits.copy_from_slice(&digest[..16]);
         Self(u128::from_be_bytes(bits) | Self::NAMED)
+    }
+
+    /// As text, for the name of a folder.
+    pub(crate) fn to_hex(self) -> String {
+        format!("{:032x}", self.0)
     }
 
     /// Whether it shares this process with others, so that what is configured for each client holds for it. Whoever started
@@ -136,6 +141,14 @@ impl Principal {
     /// Of what the policy permits, this alone.
     pub(crate) fn only(&self) -> Option<&[String]> {
         self.0.only.as_deref()
+    }
+
+    /// Waits until it is taken back, which may be never. A token that only ends in time lets go on what it began.
+    pub(crate) async fn revoked(&self) {
+        match &self.0.standing {
+            Standing::Revocable(revoked) => revoked.cancelled().await,
+            Standing::Lasting | Standing::Until(_) => std::future::pending().await,
+        }
     }
 
     /// Waits until what was proven counts no more, which may be never.

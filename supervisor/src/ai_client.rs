@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use clock::{Clock, OpenQuestions};
 pub(crate) use question::{Mode, Question};
 
-use crate::access::Owner;
+use crate::access::Principal;
 use crate::audit::Audit;
 use crate::execution::{Looks, Watch, looks};
 
@@ -111,8 +111,8 @@ struct Shared {
 pub(crate) struct Line {
     /// What it calls itself.
     pub(crate) client: Option<ClientName>,
-    /// Which connection it is.
-    pub(crate) owner: Owner,
+    /// As whom it was admitted.
+    pub(crate) principal: Principal,
     pub(crate) execution: ExecutionId,
     /// Where the client asks what the run is doing.
     pub(crate) looks: Looks,
@@ -129,12 +129,16 @@ pub(crate) struct Followed {
 }
 
 impl Line {
-    pub(crate) fn new(client: Option<ClientName>, owner: Owner, abilities: Abilities) -> (Self, Followed) {
+    pub(crate) fn new(
+        client: Option<ClientName>,
+        principal: Principal,
+        abilities: Abilities,
+    ) -> (Self, Followed) {
         let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
         let (messages, receiver) = mpsc::channel(WAITING_MAX);
         let (watch, looks) = looks();
         let followed = Followed { execution, messages: receiver, watch };
-        (Self { client, owner, execution, looks, abilities, messages }, followed)
+        (Self { client, principal, execution, looks, abilities, messages }, followed)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The configuration: files people write, checked whole, turned into the settings that each part takes.
 
+mod admission;
 mod backup;
 mod clients;
 mod dialects;
@@ -29,10 +30,11 @@ use std::time::Duration;
 use lockhouse_policies::{Diagnostics, Policy, Source};
 use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
+use crate::access::{AccessSettings, ClientLimits, TokenFile};
 use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
 use crate::front::RunSettings;
-use crate::front::http::{Address, Auth};
+use crate::front::http::Address;
 use crate::gate::ApprovalSettings;
 use crate::pool::{ControlGroups, PoolSettings, QueueBounds, ZygoteCommand};
 use crate::results;
@@ -153,7 +155,8 @@ pub(crate) struct Settings {
     pub(crate) refused: Vec<Refusal>,
     /// Those, and servers that were left out for another reason.
     pub(crate) unused: Vec<Unused>,
-    pub(crate) auth: Auth,
+    pub(crate) access: AccessSettings,
+    pub(crate) clients: ClientLimits,
     /// How long runs may take that are under way when it is to end.
     pub(crate) drain: Duration,
     /// Where figures are open to whoever reaches it.
@@ -199,11 +202,12 @@ impl Settings {
                 tools_lifetime: Duration::from_secs(u64::from(document.catalogue.lifetime_hours) * 3_600),
                 learns_shapes: document.catalogue.learn,
             },
-            sessions: sessions(&document.sessions),
+            sessions: sessions(&document),
             runs: runs(&document.runs),
             refused,
             unused,
-            auth: document.http.auth,
+            access: admission::settings(&document, &path, &surroundings)?,
+            clients: admission::limits(&document.clients),
             drain: Duration::from_secs_f64(document.service.drain_seconds),
             metrics: document.metrics.listen.clone(),
             health_tool: document.tools.health,
@@ -376,6 +380,16 @@ pub(crate) fn points_at_us(source: &Source, surroundings: &Surroundings) -> bool
     })
 }
 
+/// Where tokens are kept, of the configuration alone.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the file.
+pub(crate) fn load_token_file(files: &Files) -> Result<TokenFile, ConfigError> {
+    let surroundings = Surroundings::of_process();
+    let (document, path) = load_document(files, &surroundings)?;
+    admission::token_file(&document.http, &path, &surroundings).ok_or(ConfigError::NoStateDirectory)
+}
+
 /// Where values are kept that are not written down in the configuration.
 pub(crate) fn secrets_directory() -> Option<PathBuf> {
     Some(locate::user_directory()?.join("secrets"))
@@ -411,11 +425,13 @@ pub(crate) fn read(path: &Path) -> Result<Source, ConfigError> {
     Ok(Source { path: path.display().to_string(), text })
 }
 
-fn sessions(document: &document::Sessions) -> SessionSettings {
+fn sessions(document: &document::Document) -> SessionSettings {
+    let sessions = &document.sessions;
     SessionSettings {
-        max: document.max as usize,
-        idle: Duration::from_secs_f64(document.idle_seconds),
-        life: Duration::from_secs_f64(document.life_seconds),
+        max: sessions.max as usize,
+        of_a_client: document.clients.sessions as usize,
+        idle: Duration::from_secs_f64(sessions.idle_seconds),
+        life: Duration::from_secs_f64(sessions.life_seconds),
     }
 }
 

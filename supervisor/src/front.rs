@@ -33,7 +33,6 @@ use crate::execution::Language;
 use crate::results;
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
-use crate::telemetry;
 
 /// The tool list never changes while we run.
 const TOOLS_TTL_MS: u64 = 3_600_000;
@@ -106,7 +105,7 @@ impl ServerHandler for Front {
             "get_result" => Tool::GetResult,
             "search_tools" => {
                 let client = client(&principal, &context);
-                return Ok(self.search_tools(&arguments, client.as_ref()).await.into());
+                return Ok(self.search_tools(&principal, &arguments, client.as_ref()).await.into());
             }
             "health" if self.supervisor.settings().health_tool => return Ok(self.health(&principal).into()),
             other => {
@@ -166,9 +165,17 @@ impl Front {
         CallToolResult::structured(serde_json::to_value(health).unwrap_or_default())
     }
 
-    async fn search_tools(&self, arguments: &JsonObject, client: Option<&ClientName>) -> CallToolResult {
+    async fn search_tools(
+        &self,
+        principal: &Principal,
+        arguments: &JsonObject,
+        client: Option<&ClientName>,
+    ) -> CallToolResult {
         match search::Asked::of(arguments) {
-            Ok(asked) => CallToolResult::structured(search::search(&self.supervisor, &asked, client).await),
+            Ok(asked) => {
+                let found = search::search(&self.supervisor, principal, &asked, client);
+                CallToolResult::structured(found.await)
+            }
             Err(message) => invalid(message),
         }
     }

@@ -11,7 +11,7 @@ use lockhouse_protocol::ExecutionId;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::access::Owner;
+use crate::access::{NoRun, Owner, Principal, Quotas};
 use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
@@ -68,6 +68,7 @@ pub(crate) struct Supervisor {
     results: Arc<Results>,
     approvers: Arc<Approvers>,
     sessions: Sessions,
+    quotas: Quotas,
     life: Life,
     python: Result<Pool, String>,
     typescript: Result<Pool, String>,
@@ -123,7 +124,19 @@ impl Supervisor {
         let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
         let sessions = Sessions::new(settings.sessions);
         let (life, retired) = (Life::new(settings.drain), Mutex::default());
-        Ok(Self { settings, in_force, retired, results, approvers, sessions, life, python, typescript })
+        let quotas = Quotas::new(settings.clients);
+        Ok(Self {
+            settings,
+            in_force,
+            retired,
+            results,
+            approvers,
+            sessions,
+            life,
+            quotas,
+            python,
+            typescript,
+        })
     }
 
     /// How a language's zygote sees this host, or why there is none.
@@ -216,22 +229,28 @@ impl Supervisor {
         looks: Looks,
         cancelled: &CancellationToken,
     ) -> Answer {
-        match self.check(&request) {
+        let principal = line.as_ref().map_or_else(Principal::local, |line| line.principal.clone());
+        let running = match self.quotas.run(principal.owner()) {
+            Ok(running) => running,
+            Err(why) => return over_quota(execution, why),
+        };
+        let answer = match self.check(&principal, &request) {
             Ok(scope) => {
                 let patience = self.settings.limits.question;
                 let client = line.as_ref().and_then(|line| line.client.clone());
-                let owner = line.as_ref().map_or(Owner::LOCAL, |line| line.owner);
                 let questions = OpenQuestions::default();
                 let ai_client =
                     line.map(|line| AiClient::new(line, self.gate().audit(), patience, questions.clone()));
                 let caller = Caller { execution, client, ai_client, questions };
-                self.run_checked(caller, owner, request, scope, looks, cancelled).await
+                self.run_checked(caller, principal, request, scope, looks, cancelled).await
             }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
-        }
+        };
+        drop(running);
+        answer
     }
 
-    fn check(&self, request: &CodeRequest) -> Result<Scope, (String, &'static str)> {
+    fn check(&self, principal: &Principal, request: &CodeRequest) -> Result<Scope, (String, &'static str)> {
         let (bytes, limit) = (request.code.len(), self.settings.code_bytes_max);
         if request.code.trim().is_empty() {
             return Err((
@@ -245,11 +264,11 @@ impl Supervisor {
                 "read large data through a tool instead of writing it into the code",
             ));
         }
-        let known = self.gate().servers();
+        let granted = self.gate().granted(principal);
         match &request.servers {
-            None => Ok(Scope::all(known)),
+            None => Ok(granted),
             Some(names) => {
-                Scope::named(&known, names).map_err(|reason| (reason, "leave out servers for all of them"))
+                granted.named(names).map_err(|reason| (reason, "leave out servers for all of them"))
             }
         }
     }
@@ -257,7 +276,7 @@ impl Supervisor {
     async fn run_checked(
         &self,
         caller: Caller,
-        owner: Owner,
+        principal: Principal,
         request: CodeRequest,
         scope: Scope,
         looks: Looks,
@@ -270,7 +289,7 @@ impl Supervisor {
         let patience = self.settings.limits.wall.max(LEASE_PATIENCE);
         let asked = Instant::now();
         let place = tokio::select! {
-            place = tokio::time::timeout(patience, self.place(owner, &request)) => place.unwrap_or_else(|_| {
+            place = tokio::time::timeout(patience, self.place(principal.owner(), &request)) => place.unwrap_or_else(|_| {
                 let patience = patience.as_secs_f32();
                 let reason = format!("no worker became free within {patience} s");
                 Err(NoPlace::busy(reason, RETRY_AFTER))
@@ -295,7 +314,7 @@ impl Supervisor {
         let (code, approvers) = (request.code.as_str().into(), self.approvers.clone());
         let audit = gate.audit();
         let scope = scope.within(&gate.servers());
-        let from = Requester::new(caller, owner, scope, code, approvers, audit.clone());
+        let from = Requester::new(caller, principal.clone(), scope, code, approvers, audit.clone());
         let program = Program {
             language: request.language,
             code: &request.code,
@@ -306,14 +325,15 @@ impl Supervisor {
         let stopped = cancelled.child_token();
         let running = execution::run(place, execution, request.code, from, &gate, &limits, looks, &stopped);
         let stopping = async {
-            let of_session = async {
+            let ended = async {
                 match &turn {
                     Some(turn) => turn.stop().cancelled().await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
-                () = of_session => {}
+                () = ended => {}
+                () = principal.revoked() => {}
                 () = self.life.stopping().cancelled() => {}
             }
             stopped.cancel();
@@ -371,6 +391,19 @@ impl Supervisor {
     }
 }
 
+fn over_quota(execution: ExecutionId, why: NoRun) -> Answer {
+    let hint = match why {
+        NoRun::TooOften { .. } => "do more in one program: calls are not counted here, runs are",
+        NoRun::TooMany { .. } => "run one program after the other, or do the work of several in one",
+    };
+    let mut answer = Answer::refused(execution, Refusal::RateLimited, why.to_string(), hint);
+    answer.retry_after = match why {
+        NoRun::TooOften { wait } => Some(wait),
+        NoRun::TooMany { .. } => None,
+    };
+    answer
+}
+
 /// Why an execution has no worker, and what to do about it.
 struct NoPlace {
     refusal: Refusal,
@@ -401,7 +434,7 @@ fn no_turn(why: NoTurn) -> NoPlace {
             (Refusal::SessionEnded, "define again what the code needs, in the new session or without one")
         }
         NoTurn::OtherLanguage { .. } => (Refusal::InvalidRequest, "sessions of both languages can be open"),
-        NoTurn::Busy(_) | NoTurn::TooMany { .. } => {
+        NoTurn::Busy(_) | NoTurn::TooMany { .. } | NoTurn::Share { .. } => {
             (Refusal::SessionsBusy, "a session that nobody uses ends by itself after a while")
         }
         NoTurn::Closed => (Refusal::Unavailable, "Lockhouse is ending"),

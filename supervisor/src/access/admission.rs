@@ -59,7 +59,9 @@ impl TryFrom<WrittenAuth> for Auth {
             "token" => Ok(Way::Token),
             "oauth" => Ok(Way::Oauth),
             "peer" => Ok(Way::Peer),
-            "none" => Err("auth = \"none\" stands alone: beside another way it would let everybody in".to_owned()),
+            "none" => {
+                Err("auth = \"none\" stands alone: beside another way it would let everybody in".to_owned())
+            }
             _ => Err("auth is \"token\", \"oauth\", \"peer\", a list of these, or \"none\"".to_owned()),
         };
         let ways = several.iter().map(way).collect::<Result<Vec<Way>, String>>()?;
@@ -183,7 +185,9 @@ impl Proofs {
         let oauth = match (auth.has(Way::Oauth), oauth) {
             (false, _) => None,
             (true, Some(settings)) => Some(ResourceServer::new(settings)?),
-            (true, None) => return Err("auth = \"oauth\" needs [http.oauth] with issuer, audience and scopes".into()),
+            (true, None) => {
+                return Err("auth = \"oauth\" needs [http.oauth] with issuer, audience and scopes".into());
+            }
         };
         let users = auth.has(Way::Peer).then_some(users);
         let challenge = Arc::new(Challenge {

@@ -141,7 +141,12 @@ impl ResourceServer {
         let left = Duration::from_secs(claims.exp.saturating_sub(jsonwebtoken::get_current_timestamp()));
         // Nobody's connection outlives a day by one token.
         let left = (left + self.settings.leeway).min(Duration::from_hours(24));
-        Ok(Principal::proven(&name, &format!("oauth:{subject}"), only, Standing::Until(Instant::now() + left)))
+        Ok(Principal::proven(
+            &name,
+            &format!("oauth:{subject}"),
+            only,
+            Standing::Until(Instant::now() + left),
+        ))
     }
 
     async fn claims(&self, token: &str) -> Result<Claims, Why> {
@@ -149,7 +154,8 @@ impl ResourceServer {
             return Err(Why::Foreign("the token is too long"));
         }
         // An algorithm that is none, or is not known, has no header here.
-        let header = decode_header(token).map_err(|_| Why::Foreign("the token is no signed JSON Web Token"))?;
+        let header =
+            decode_header(token).map_err(|_| Why::Foreign("the token is no signed JSON Web Token"))?;
         if !self.settings.algorithms.contains(&header.alg) {
             return Err(Why::Foreign("the token is signed with an algorithm that is not accepted here"));
         }
@@ -163,7 +169,8 @@ impl ResourceServer {
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         validation.set_audience(&[&self.settings.audience]);
         validation.set_issuer(&[&self.settings.issuer_text]);
-        let decoded = decode::<Claims>(token, &key, &validation).map_err(|error| Why::Foreign(in_words(error.kind())))?;
+        let decoded = decode::<Claims>(token, &key, &validation)
+            .map_err(|error| Why::Foreign(in_words(error.kind())))?;
         let claims = decoded.claims;
         // A list of issuers is no issuer.
         if claims.iss != self.settings.issuer_text {

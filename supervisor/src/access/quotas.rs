@@ -46,7 +46,8 @@ impl Counted {
         if self.0.len() > COUNTED_MAX {
             self.0.retain_recent();
         }
-        let later = self.0.check_key(&owner).map_err(|later| later.wait_time_from(DefaultClock::default().now()));
+        let later =
+            self.0.check_key(&owner).map_err(|later| later.wait_time_from(DefaultClock::default().now()));
         later.map(drop)
     }
 }
@@ -56,7 +57,9 @@ impl Counted {
 pub(crate) enum NoRun {
     #[error("this client has begun as many runs as it may for now; there is room again in {:.1} s", wait.as_secs_f64().max(0.1))]
     TooOften { wait: Duration },
-    #[error("{max} runs of this client are under way, and there can be no more at one time; wait for the answer of one")]
+    #[error(
+        "{max} runs of this client are under way, and there can be no more at one time; wait for the answer of one"
+    )]
     TooMany { max: usize },
 }
 

@@ -110,7 +110,12 @@ pub(crate) struct Refused {
 impl Refused {
     /// For `WWW-Authenticate`.
     fn authenticate(&self) -> Option<HeaderValue> {
-        if !self.challenge.bearer || !matches!(self.why.error(), "unauthorized" | "invalid_request" | "invalid_token" | "insufficient_scope") {
+        if !self.challenge.bearer
+            || !matches!(
+                self.why.error(),
+                "unauthorized" | "invalid_request" | "invalid_token" | "insufficient_scope"
+            )
+        {
             return None;
         }
         let mut parts = vec!["realm=\"lockhouse\"".to_owned()];

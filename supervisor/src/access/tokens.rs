@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use file::TokenFile;
 use file::Stamp;
+pub(crate) use file::TokenFile;
 
 use super::refused::Why;
 use super::token::{Digest, Token};
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
         let admitted = tokens.principal(token.reveal()).expect("admitted");
         let whole = std::fs::read(&path).expect("readable");
-        for content in ["", "{", "{"version":1}", "{"version":2,"tokens":[]}"] {
+        for content in ["", "{", r#"{"version":1}"#, r#"{"version":2,"tokens":[]}"#] {
             std::fs::write(&path, content).expect("written");
             assert_eq!(tokens.principal(token.reveal()).expect_err(content), Why::TokensUnreadable);
         }

@@ -1,16 +1,18 @@
 //! `config.toml` as it is written. Every key has a default, and a key that is not listed here is an error.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use lockhouse_policies::{Diagnostic, Diagnostics, Source};
+use lockhouse_policies::{Diagnostic, Diagnostics, Rate, Source};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::dialects::{self, Listed};
 use super::references::Surroundings;
+use crate::access::{Auth, NamedUser};
 use crate::audit::REDACTED;
-use crate::front::http::{Address, Auth};
+use crate::front::http::Address;
 use crate::gate::Through;
 use crate::skills::DIRECTORIES_MAX;
 use crate::telemetry::log::Format;
@@ -32,6 +34,7 @@ pub(super) struct Document {
     pub(super) results: Results,
     pub(super) skills: Skills,
     pub(super) http: Http,
+    pub(super) clients: Clients,
     pub(super) service: Service,
     pub(super) metrics: Metrics,
     pub(super) log: Log,
@@ -244,6 +247,52 @@ pub(super) struct Http {
     /// Where `lockhouse serve --http` listens.
     pub(super) listen: Vec<String>,
     pub(super) auth: Auth,
+    /// The file that `lockhouse token` writes.
+    pub(super) tokens: Option<PathBuf>,
+    /// Who comes in with `auth = "peer"`.
+    pub(super) users: Option<Vec<NamedUser>>,
+    pub(super) oauth: Option<Oauth>,
+}
+
+/// `[http.oauth]`
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Oauth {
+    pub(super) issuer: String,
+    pub(super) audience: String,
+    pub(super) resource: Option<String>,
+    /// A URL or a path; found by what the issuer says of itself otherwise.
+    pub(super) jwks: Option<String>,
+    pub(super) scopes: BTreeMap<String, Vec<String>>,
+    pub(super) algorithms: Option<Vec<String>>,
+    #[serde(default = "leeway_seconds")]
+    pub(super) leeway_seconds: u32,
+    #[serde(default = "refetch_seconds")]
+    pub(super) refetch_seconds: u32,
+}
+
+fn leeway_seconds() -> u32 {
+    60
+}
+
+fn refetch_seconds() -> u32 {
+    30
+}
+
+/// `[clients]`: what each AI client that comes in over HTTP may use.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Clients {
+    pub(super) requests: String,
+    pub(super) runs: String,
+    pub(super) running: u32,
+    pub(super) sessions: u32,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        Self { requests: "1200/min".into(), runs: "120/min".into(), running: 8, sessions: 4 }
+    }
 }
 
 /// `[service]`
@@ -329,6 +378,7 @@ impl Document {
             (self.results != other.results, "[results]"),
             (self.skills != other.skills, "[skills]"),
             (self.http != other.http, "[http]"),
+            (self.clients != other.clients, "[clients]"),
             (self.service != other.service, "[service]"),
             (self.metrics != other.metrics, "[metrics]"),
             (self.log != other.log, "[log]"),
@@ -341,7 +391,9 @@ impl Document {
     fn out_of_range(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let (limits, pool) = (&self.limits, &self.pool);
         let wait = self.approvals.wait_seconds;
-        let (sessions, runs) = (&self.sessions, &self.runs);
+        let (sessions, runs, clients) = (&self.sessions, &self.runs, &self.clients);
+        let oauth = self.http.oauth.as_ref();
+        let is_rate = |text: &str| Rate::parse(text).is_some();
         let checks = [
             ((0.01..=86_400.0).contains(&limits.timeout_seconds), "timeout_seconds", "0.01 to 86400"),
             ((0.01..=3_600.0).contains(&limits.question_seconds), "question_seconds", "0.01 to 3600"),
@@ -367,6 +419,16 @@ impl Document {
             ((1..=1_000_000).contains(&pool.recycle_after), "recycle_after", "1 to 1000000"),
             ((1..=86_400).contains(&pool.recycle_seconds), "recycle_seconds", "1 to 86400"),
             ((1..=256).contains(&sessions.max), "max", "1 to 256"),
+            (is_rate(&clients.requests), "requests", "such as \"1200/min\", per s, min, h or d"),
+            (is_rate(&clients.runs), "runs", "such as \"30/min\", per s, min, h or d"),
+            ((1..=1_024).contains(&clients.running), "running", "1 to 1024"),
+            ((1..=256).contains(&clients.sessions), "sessions", "1 to 256"),
+            (oauth.is_none_or(|of| of.leeway_seconds <= 600), "leeway_seconds", "0 to 600"),
+            (
+                oauth.is_none_or(|of| (1..=3_600).contains(&of.refetch_seconds)),
+                "refetch_seconds",
+                "1 to 3600",
+            ),
             ((0.01..=86_400.0).contains(&sessions.idle_seconds), "idle_seconds", "0.01 to 86400"),
             ((0.01..=86_400.0).contains(&sessions.life_seconds), "life_seconds", "0.01 to 86400"),
             ((0.0..=600.0).contains(&runs.wait_seconds), "wait_seconds", "0 to 600 in [runs]"),
@@ -440,6 +502,8 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
         "[catalogue]",
         "[skills]",
         "[results]",
+        "[http]",
+        "[clients]",
         "[service]",
         "[metrics]",
         "[log]",

@@ -111,6 +111,8 @@ pub(crate) enum Refusal {
     SessionEnded,
     /// There are too many sessions, or too many runs wait for one.
     SessionsBusy,
+    /// Its client has used what it may.
+    RateLimited,
     /// Every worker is taken, and too many runs wait for one.
     Busy,
 }

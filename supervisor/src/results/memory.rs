@@ -42,8 +42,13 @@ impl Memory {
     ) {
         self.drop_old(bounds, now);
         let bytes = json.len() as u64;
-        while self.0.len() >= COUNT_MAX || self.bytes() + bytes > bounds.bytes {
-            let Some(oldest) = self.oldest_of_whoever_keeps_most() else { break };
+        while self.0.len() >= COUNT_MAX {
+            // By number: who keeps a thousand small ones costs nobody a large one.
+            let Some(oldest) = self.oldest_of_whoever_keeps_most(|_| 1) else { break };
+            self.0.remove(oldest);
+        }
+        while self.bytes() + bytes > bounds.bytes {
+            let Some(oldest) = self.oldest_of_whoever_keeps_most(|kept| kept.json.len()) else { break };
             self.0.remove(oldest);
         }
         self.0.push_back(Kept { owner, handle, kind, json, since: now });
@@ -78,10 +83,9 @@ impl Memory {
     }
 
     /// One client that keeps much does not cost another what it keeps.
-    fn oldest_of_whoever_keeps_most(&self) -> Option<usize> {
-        let of = |owner: Owner| -> usize {
-            self.0.iter().filter(|kept| kept.owner == owner).map(|kept| kept.json.len()).sum()
-        };
+    fn oldest_of_whoever_keeps_most(&self, weight: fn(&Kept) -> usize) -> Option<usize> {
+        let of =
+            |owner: Owner| -> usize { self.0.iter().filter(|kept| kept.owner == owner).map(weight).sum() };
         let mut owners: Vec<Owner> = Vec::new();
         for kept in &self.0 {
             if !owners.contains(&kept.owner) {
@@ -130,6 +134,19 @@ mod tests {
         let mut is_there = |owner, name| memory.get(owner, &handle(name), Kind::Part, &BOUNDS, now).is_some();
         assert!(is_there(little, "little") && !is_there(much, "a"));
         assert!(["b", "c", "d"].into_iter().all(|name| is_there(much, name)));
+    }
+
+    #[test]
+    fn many_small_ones_cost_another_client_no_large_one() {
+        let (mut memory, now) = (Memory::default(), Instant::now());
+        let (few, many) = (Owner::of_connection(), Owner::of_connection());
+        let bounds = Bounds { bytes: 1 << 20, ..BOUNDS };
+        memory.keep(few, handle("large"), "x".repeat(100_000).into(), &bounds, now);
+        for number in 0..2 * COUNT_MAX {
+            memory.keep(many, handle(&number.to_string()), "1".into(), &bounds, now);
+        }
+        assert!(memory.get(few, &handle("large"), &bounds, now).is_some());
+        assert_eq!(memory.0.len(), COUNT_MAX);
     }
 
     #[test]

@@ -32,7 +32,8 @@ struct Described {
 impl Fetch {
     pub(super) fn new(source: KeySource, issuer: String) -> Result<Self, String> {
         // Who answers elsewhere is somebody else.
-        let client = Client::builder().redirect(Policy::none()).timeout(TIMEOUT).connect_timeout(TIMEOUT).build();
+        let client =
+            Client::builder().redirect(Policy::none()).timeout(TIMEOUT).connect_timeout(TIMEOUT).build();
         let client = client.map_err(|error| format!("TLS cannot be used: {error}"))?;
         Ok(Self { source, issuer, client })
     }
@@ -134,10 +135,18 @@ mod tests {
 
     #[test]
     fn plain_http_is_for_this_machine_alone() {
-        for good in ["https://id.example.com", "http://127.0.0.1:80/x", "http://[::1]/", "http://localhost:1/"] {
+        for good in
+            ["https://id.example.com", "http://127.0.0.1:80/x", "http://[::1]/", "http://localhost:1/"]
+        {
             assert!(trusted_url(good).is_ok(), "{good}");
         }
-        for bad in ["http://id.example.com", "http://10.0.0.1", "file:///etc/passwd", "x", "http://localhost.example.com/"] {
+        for bad in [
+            "http://id.example.com",
+            "http://10.0.0.1",
+            "file:///etc/passwd",
+            "x",
+            "http://localhost.example.com/",
+        ] {
             assert!(trusted_url(bad).is_err(), "{bad}");
         }
     }

@@ -69,7 +69,8 @@ impl Keys {
         let Some(known) = self.known().filter(|known| known.since.elapsed() < STALE) else {
             return Err(Why::KeysUnavailable);
         };
-        let unknown = Why::Foreign("the token is signed with a key that is not one of the authorization server's");
+        let unknown =
+            Why::Foreign("the token is signed with a key that is not one of the authorization server's");
         self::found(&known.keys, id, algorithm).ok_or(unknown)
     }
 
@@ -95,7 +96,9 @@ impl Keys {
                 let known = Some(Arc::new(Known { keys, since: Instant::now() }));
                 *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
             }
-            Err(reason) => tracing::error!("the keys of the authorization server are not to be had: {reason}"),
+            Err(reason) => {
+                tracing::error!("the keys of the authorization server are not to be had: {reason}")
+            }
         }
     }
 }
@@ -118,7 +121,8 @@ fn keys(text: &str) -> Result<Vec<Key>, String> {
         #[serde(borrow)]
         keys: Vec<&'a RawValue>,
     }
-    let set: Set<'_> = serde_json::from_str(text).map_err(|_| "what came is no set of keys (JWKS)".to_owned())?;
+    let set: Set<'_> =
+        serde_json::from_str(text).map_err(|_| "what came is no set of keys (JWKS)".to_owned())?;
     if set.keys.len() > KEYS_MAX {
         return Err(format!("the set has {} keys, and may have {KEYS_MAX}", set.keys.len()));
     }
@@ -133,7 +137,9 @@ fn public_key(text: &str) -> Option<Key> {
     let key: Jwk = serde_json::from_str(text).ok()?;
     let is_public = matches!(
         key.algorithm,
-        AlgorithmParameters::RSA(_) | AlgorithmParameters::EllipticCurve(_) | AlgorithmParameters::OctetKeyPair(_)
+        AlgorithmParameters::RSA(_)
+            | AlgorithmParameters::EllipticCurve(_)
+            | AlgorithmParameters::OctetKeyPair(_)
     );
     let signs = key.common.public_key_use.as_ref().is_none_or(|of| *of == PublicKeyUse::Signature);
     if !is_public || !signs {

@@ -70,11 +70,14 @@ impl TokenFile {
         let mut content = Vec::new();
         file.take(FILE_BYTES_MAX).read_to_end(&mut content).map_err(|error| self.told(&error))?;
         // What is wrong with it may have what is in it.
-        let content: Content = serde_json::from_slice(&content)
-            .map_err(|_| format!("{} is damaged; restore it, or remove it and make new tokens", self.0.display()))?;
+        let content: Content = serde_json::from_slice(&content).map_err(|_| {
+            format!("{} is damaged; restore it, or remove it and make new tokens", self.0.display())
+        })?;
         match content.version {
             VERSION => Ok(content.tokens),
-            other => Err(format!("{} is of version {other}, which this Lockhouse does not know", self.0.display())),
+            other => {
+                Err(format!("{} is of version {other}, which this Lockhouse does not know", self.0.display()))
+            }
         }
     }
 
@@ -149,7 +152,9 @@ impl TokenFile {
             return Err(format!("{path} is not a regular file"));
         }
         if owner != geteuid().as_raw() && owner != 0 {
-            return Err(format!("{path} belongs to user {owner}, who could let anybody in; change its owner"));
+            return Err(format!(
+                "{path} belongs to user {owner}, who could let anybody in; change its owner"
+            ));
         }
         if metadata.mode() & 0o022 != 0 {
             return Err(format!("others than its owner may write to {path}; take that away with chmod go-w"));
@@ -175,12 +180,17 @@ pub(super) mod hex {
 
     use crate::access::token::Digest;
 
-    pub(in super::super) fn serialize<S: Serializer>(digest: &Digest, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in super::super) fn serialize<S: Serializer>(
+        digest: &Digest,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         serializer.serialize_str(&digits)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Digest, D::Error> {
         let digits = String::deserialize(deserializer)?;
         let wrong = || de::Error::custom("a hash has 64 hexadecimal digits");
         let (pairs, rest) = digits.as_bytes().as_chunks::<2>();

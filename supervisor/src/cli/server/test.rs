@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lockhouse_protocol::{CallId, ExecutionId, Request, ServerName, ToolName};
 
 use super::{find, load};
-use crate::access::Owner;
+use crate::access::Principal;
 use crate::ai_client::OpenQuestions;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::unavailable::why_unavailable;
@@ -140,7 +140,7 @@ async fn called(supervisor: &Supervisor, name: &ServerName, call: Request, steps
     let (gate, approvers) = (supervisor.gate(), supervisor.approvers().clone());
     let from = Requester::new(
         caller,
-        Owner::LOCAL,
+        Principal::local(),
         Scope::all(vec![name.clone()]),
         "".into(),
         approvers,
