@@ -9,6 +9,7 @@ mod confine;
 mod consent;
 mod demo;
 mod doctor;
+mod generate;
 mod import;
 mod init;
 mod orders;
@@ -104,6 +105,9 @@ enum Command {
     /// The demo's own upstream server
     #[command(hide = true)]
     DemoServer,
+    /// Write manual pages or completions for shells into a directory
+    #[command(hide = true)]
+    Generate(generate::Arguments),
 }
 
 /// Runs the command that was asked for.
@@ -148,6 +152,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Audit(command) => audit::audit(&files, command).await,
             Command::Doctor(arguments) => doctor::doctor(&files, &arguments).await,
             Command::Confine(arguments) => confine::confine(arguments),
+            Command::Generate(arguments) => generate::generate(&arguments),
             Command::DemoServer => match demo::server::serve().await {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => complain(error.as_ref(), UNAVAILABLE),

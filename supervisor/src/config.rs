@@ -337,7 +337,8 @@ fn skills(document: &document::Skills, configuration: &Path, surroundings: &Surr
 fn audit_settings(document: &document::Audit) -> Result<AuditSettings, ConfigError> {
     let state = locate::state_directory();
     let below_state = || state.as_ref().map(|state| state.join("audit"));
-    let directory = document.directory.clone().or_else(below_state).ok_or(ConfigError::NoStateDirectory)?;
+    let directory = document.directory.clone().or_else(locate::logs_directory).or_else(below_state);
+    let directory = directory.ok_or(ConfigError::NoStateDirectory)?;
     Ok(AuditSettings {
         keys: state.unwrap_or_else(|| directory.clone()),
         directory,
