@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::dialects::{self, Listed};
+use super::http::Http;
 use super::references::Surroundings;
-use crate::access::{Auth, NamedUser};
 use crate::audit::REDACTED;
 use crate::front::http::Address;
 use crate::gate::Through;
@@ -240,20 +240,6 @@ impl Default for Skills {
     }
 }
 
-/// `[http]`: the door for AI clients that do not start Lockhouse themselves.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Http {
-    /// Where `lockhouse serve --http` listens.
-    pub(super) listen: Vec<String>,
-    pub(super) auth: Auth,
-    /// The file that `lockhouse token` writes.
-    pub(super) tokens: Option<PathBuf>,
-    /// Who comes in with `auth = "peer"`.
-    pub(super) users: Option<Vec<NamedUser>>,
-    pub(super) oauth: Option<Oauth>,
-}
-
 /// `[http.oauth]`
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -442,7 +428,11 @@ impl Document {
             ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
             ((0.0..=3_600.0).contains(&self.service.drain_seconds), "drain_seconds", "0 to 3600"),
         ];
-        checks.into_iter().filter(|(fits, ..)| !fits).map(|(_, key, range)| (key, range))
+        checks
+            .into_iter()
+            .chain(self.http.limits.checks())
+            .filter(|(fits, ..)| !fits)
+            .map(|(_, key, range)| (key, range))
     }
 
     /// What servers get by default.
@@ -503,6 +493,8 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
         "[skills]",
         "[results]",
         "[http]",
+        "[http.limits]",
+        "[http.tls]",
         "[clients]",
         "[service]",
         "[metrics]",

@@ -2,9 +2,6 @@
 //! answered to clients while it drains.
 
 use std::convert::Infallible;
-use std::future::IntoFuture;
-use std::io::ErrorKind;
-use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
@@ -15,12 +12,11 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use futures_util::future::BoxFuture;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, UnixListener};
 
 use super::Address;
+use super::listening::{self, Listening, Socket};
 use crate::access::Principal;
 use crate::service::Owed;
 use crate::supervisor::Supervisor;
@@ -49,39 +45,24 @@ pub(super) fn guarded(supervisor: &Arc<Supervisor>) -> Router {
 /// Serves all four at these addresses, to whoever reaches them, until nothing is served any more.
 pub(crate) async fn serve_figures(supervisor: &Arc<Supervisor>) -> Result<Infallible, String> {
     let router = open(supervisor).merge(told(supervisor));
-    let mut serving = Vec::new();
-    for address in &supervisor.settings().metrics {
-        let told = |error: std::io::Error| format!("cannot listen for [metrics] at {address}: {error}");
-        let router = router.clone();
-        let serving_here: BoxFuture<'static, std::io::Result<()>> = match address {
-            Address::Tcp(tcp) => {
-                let listener = TcpListener::bind(tcp).await.map_err(told)?;
-                let bound = listener.local_addr().map_err(told)?;
-                tracing::info!("figures are at http://{bound}/metrics");
-                axum::serve(listener, router).into_future().boxed()
-            }
-            Address::Unix(path) => {
-                let listener = bind_unix(path).map_err(told)?;
-                tracing::info!("figures are at {address}");
-                axum::serve(listener, router).into_future().boxed()
-            }
-        };
-        serving.push(serving_here);
-    }
+    let listening = listening::bind(&supervisor.settings().metrics).await;
+    let listening = listening.map_err(|reason| format!("[metrics]: {reason}"))?;
+    let serving = listening.into_iter().map(async |at: Listening| {
+        match &at.address {
+            Address::Tcp(address) => tracing::info!("figures are at http://{address}/metrics"),
+            unix @ Address::Unix(_) => tracing::info!("figures are at {unix}"),
+        }
+        // The rest of it goes with this, and with that a socket's file.
+        match at.socket {
+            Socket::Tcp(socket) => axum::serve(socket, router.clone()).await,
+            Socket::Unix(socket) => axum::serve(socket, router.clone()).await,
+        }
+    });
     if let Err(error) = futures_util::future::try_join_all(serving).await {
         return Err(error.to_string());
     }
     // There is none, or none that goes on.
     Ok(std::future::pending().await)
-}
-
-/// One that a process left behind that was killed is no hindrance.
-fn bind_unix(path: &Path) -> std::io::Result<UnixListener> {
-    let connected = std::os::unix::net::UnixStream::connect(path);
-    if connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
-        std::fs::remove_file(path)?;
-    }
-    UnixListener::bind(path)
 }
 
 fn told(supervisor: &Arc<Supervisor>) -> Router {
