@@ -68,6 +68,12 @@ impl Memory {
         found.map(|kept| kept.json.clone())
     }
 
+    /// How many there are, and their bytes.
+    pub(super) fn count(&mut self, bounds: &Bounds, now: Instant) -> (usize, u64) {
+        self.drop_old(bounds, now);
+        (self.0.len(), self.bytes())
+    }
+
     fn drop_old(&mut self, bounds: &Bounds, now: Instant) {
         self.0.retain(|kept| now.saturating_duration_since(kept.since) < bounds.lifetime);
     }

@@ -87,7 +87,6 @@ impl Keys {
             Why::Foreign("the token is signed with a key that is not one of the authorization server's");
         self::found(&known.keys, id, algorithm).ok_or(unknown)
     }
-
 }
 
 impl Shared {
