@@ -41,7 +41,7 @@ async fn a_grant_narrows_every_way_to_a_tool_and_widens_none() {
         ),
         (
             "search",
-            "sorted({t['server'] + '.' + t['name'] for t in search_tools('add count', limit=20)} & {'web.add', 'web.count', 'files.add'})",
+            "(lambda found: sorted(n for n in ('files.add', 'web.add', 'web.count') if any([t['server'], t.get('name') or t.get('tool')] == n.split('.') for t in found)))(search_tools('add count', limit=20))",
             json!(["web.add"]),
             json!(["files.add", "web.add", "web.count"]),
         ),
