@@ -346,6 +346,11 @@ async fn a_configuration_that_lets_in_nobody_or_anybody_is_refused() {
             "there is no user",
         ),
         ("none beside token", "[http]\nauth = [\"token\", \"none\"]\n".to_owned(), "stands alone"),
+        (
+            "a proxy and users of the machine",
+            "[http]\nauth = \"peer\"\nbehind_proxy = true\n".to_owned(),
+            "would be the proxy's user",
+        ),
         ("no way", "[http]\nauth = []\n".to_owned(), "nobody could come in"),
         ("no rate", "[clients]\nruns = \"many\"\n".to_owned(), "runs is out of range"),
     ] {
