@@ -185,7 +185,7 @@ impl Supervisor {
                 let ai_client = line.map(|line| {
                     AiClient::new(line, execution, self.gate().audit(), patience, questions.clone())
                 });
-                let caller = Caller { execution, client, ai_client, questions };
+                let caller = Caller { execution, client, ai_client, questions, wire: None };
                 self.run_checked(caller, owner, request, scope, cancelled).await
             }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),

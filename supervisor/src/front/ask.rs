@@ -12,7 +12,7 @@ use rmcp::model::{
     InputRequiredResult, InputResponses, JsonObject, ProgressNotificationParam, ProgressToken,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer, ServiceError};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -66,6 +66,8 @@ impl Run {
             Some(message) = self.messages.recv() => match message {
                 Message::Question(posed) => Step::Question(posed),
                 Message::Progress(words) => Step::Progress(words),
+                // Only calls that an AI client makes itself are told of so.
+                Message::Passed(_) => Step::Progress(String::new()),
             },
             answer = &mut self.answer => Step::Answer(answer.ok().map(Box::new)),
         }
@@ -94,7 +96,7 @@ pub(super) fn abilities(capabilities: Option<ClientCapabilities>) -> Abilities {
     let Some(elicitation) = elicitation else { return Abilities::default() };
     // Before there were two modes it was said in no more than its name.
     let form = elicitation.form.is_some() || elicitation.url.is_none();
-    Abilities { form, url: elicitation.url.is_some() }
+    Abilities { form, url: elicitation.url.is_some(), ..Abilities::default() }
 }
 
 /// Asks during the call, as the older eras do.
@@ -111,19 +113,12 @@ pub(super) async fn ask(
     }
 }
 
-fn parameters(question: Question) -> Result<ElicitRequestParams, Unasked> {
-    let parameters = match question {
-        Question::Form { message, schema } => {
-            json!({"mode": "form", "message": message, "requestedSchema": schema})
-        }
-        Question::Url { message, url, id } => {
-            json!({"mode": "url", "message": message, "url": url, "elicitationId": id})
-        }
-    };
+pub(super) fn parameters(question: Question) -> Result<ElicitRequestParams, Unasked> {
+    let parameters = question.shown().ok_or(Unasked::Unable)?;
     serde_json::from_value(parameters).map_err(|_| Unasked::Unable)
 }
 
-fn answer(result: ElicitResult) -> Answer {
+pub(super) fn answer(result: ElicitResult) -> Answer {
     let fits = |content: &Value| content.is_object() && content.to_string().len() <= CONTENT_BYTES_MAX;
     match result.action {
         ElicitationAction::Accept => match result.content {
@@ -222,7 +217,7 @@ impl Suspended {
 }
 
 /// More than anybody guesses: 148 bits of the kernel's randomness.
-fn handle() -> String {
+pub(super) fn handle() -> String {
     format!("{}{}", uuid::Uuid::now_v7().simple(), uuid::Uuid::now_v7().simple())
 }
 
