@@ -2,6 +2,7 @@
 
 mod ask;
 mod content;
+mod direct;
 pub(crate) mod http;
 mod search;
 mod stdin;
@@ -15,14 +16,19 @@ use lockhouse_policies::ClientName;
 use lockhouse_protocol::ResultHandle;
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
-    JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, ConstString, ErrorData, GetPromptRequestMethod, GetPromptRequestParams,
+    GetPromptResponse, Implementation, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestMethod,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use ask::{Display, Run, Step, Suspended};
+use direct::{Direct, List};
 pub(crate) use stdio::serve_stdio;
 
 use crate::access::{Owner, Principal};
@@ -46,6 +52,8 @@ struct Front {
     supervisor: Arc<Supervisor>,
     door: Door,
     suspended: Suspended,
+    /// What it keeps of servers that it has directly.
+    direct: Direct,
     /// Cancelled when nothing more is to be served.
     closing: CancellationToken,
 }
@@ -72,16 +80,24 @@ impl Front {
 
 impl ServerHandler for Front {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        if self.has_direct() {
+            capabilities = direct::capabilities();
+        }
+        ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("lockhouse", env!("CARGO_PKG_VERSION")))
             .with_instructions(tools::INSTRUCTIONS)
     }
 
     async fn list_tools(
         &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        if self.has_direct() {
+            let meta = Some(self.list(List::Tools, request, &context).await?);
+            return Ok(ListToolsResult { meta, ..ListToolsResult::default() });
+        }
         let tools = tools::all();
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(TOOLS_TTL_MS)
@@ -119,14 +135,130 @@ impl ServerHandler for Front {
             other => {
                 let other = beginning(other);
                 let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
-                return Err(ErrorData::invalid_params(told, None));
+                let unknown = || ErrorData::invalid_params(told, None);
+                let request = CallToolRequestParams { arguments: Some(arguments), ..request };
+                return self.call_directly(request, &context).await?.ok_or_else(unknown);
             }
         };
         Ok(result.into())
     }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.directly::<ListResourcesRequestMethod>()?;
+        let meta = Some(self.list(List::Resources, request, &context).await?);
+        Ok(ListResourcesResult { meta, ..Default::default() })
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.directly::<ListResourceTemplatesRequestMethod>()?;
+        let meta = Some(self.list(List::ResourceTemplates, request, &context).await?);
+        Ok(ListResourceTemplatesResult { meta, ..Default::default() })
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.directly::<ListPromptsRequestMethod>()?;
+        let meta = Some(self.list(List::Prompts, request, &context).await?);
+        Ok(ListPromptsResult { meta, ..Default::default() })
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.directly::<ReadResourceRequestMethod>()?;
+        self.read_directly(request, &context).await
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.directly::<GetPromptRequestMethod>()?;
+        self.prompt_directly(request, &context).await
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.directly::<CompleteRequestMethod>()?;
+        self.complete_directly(request, &context).await
+    }
+
+    #[expect(deprecated)]
+    async fn set_level(
+        &self,
+        request: rmcp::model::SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if calls_again(&context) {
+            return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
+        }
+        self.directly::<rmcp::model::SetLevelRequestMethod>()?;
+        let level = serde_json::to_value(request.level).unwrap_or_default();
+        self.set_least(level.as_str().unwrap_or_default());
+        Ok(())
+    }
+
+    #[expect(deprecated)]
+    async fn subscribe(
+        &self,
+        request: rmcp::model::SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.directly::<rmcp::model::SubscribeRequestMethod>()?;
+        self.subscribe_directly(&request.uri, &context, true).await
+    }
+
+    #[expect(deprecated)]
+    async fn unsubscribe(
+        &self,
+        request: rmcp::model::UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.directly::<rmcp::model::UnsubscribeRequestMethod>()?;
+        self.subscribe_directly(&request.uri, &context, false).await
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.follow_changes(&context);
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.accepted(requested)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.tell_changes(context).await
+    }
 }
 
 impl Front {
+    /// What exists only where AI clients have a server directly.
+    fn directly<M: ConstString>(&self) -> Result<(), ErrorData> {
+        if self.has_direct() { Ok(()) } else { Err(ErrorData::method_not_found::<M>()) }
+    }
+
+    /// The same for another connection.
+    fn anew(&self) -> Self {
+        Self { direct: self.direct.anew(), ..self.clone() }
+    }
+
     fn start(
         &self,
         principal: &Principal,

@@ -1,5 +1,6 @@
 //! The parts, wired: configuration in, executions answered, everything ended in order.
 
+mod direct;
 mod reload;
 
 use std::sync::{Arc, Mutex};
@@ -20,6 +21,7 @@ use crate::results::Results;
 use crate::sessions::{NoTurn, SessionKey, Sessions, Turn};
 use crate::skills::Skills;
 use crate::upstream::{Caller, Upstreams};
+pub(crate) use direct::Landed;
 use reload::InForce;
 
 /// How long an execution waits for a worker, at least.

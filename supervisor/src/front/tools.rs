@@ -21,6 +21,9 @@ const SEARCH_TOOLS: &str = "Find tools of the connected MCP servers by words, or
 
 const GET_RESULT: &str = "More of a result that was cut, by the handle in `truncated`; code reads it whole with load_result(handle).";
 
+/// Names that no other tool may have; one is for a tool that can be switched on.
+pub(super) const NAMES: [&str; 4] = ["run_code", "search_tools", "get_result", "health"];
+
 /// All three tools.
 pub(super) fn all() -> Vec<Tool> {
     let run_code = json!({

@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Supervisor;
 use crate::config::Settings;
 use crate::gate::Gate;
-use crate::upstream::Upstreams;
+use crate::upstream::{Notice, Upstreams};
 
 /// What an execution may take to end after its clock has run out.
 const END_MARGIN: Duration = Duration::from_secs(5);
@@ -66,6 +66,7 @@ impl Supervisor {
             let next = InForce::new(in_force.succeeded_by(policy, upstreams));
             std::mem::replace(&mut *in_force, next)
         };
+        self.gate().upstreams().notices().tell(Notice::Everything);
         tracing::info!(
             "the configuration is in force; {} connections of the one before are closed",
             left_over.len()
