@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal bench-search bench-shapes bench-tokens fuzz lint install tools tools-for-tests clean
+.PHONY: build demo load test test-quick test-load-subset test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal bench-search bench-shapes bench-tokens fuzz lint install tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -52,6 +52,11 @@ test-bfcl-subset: tools
 	tests/bfcl/run.sh --subset
 	tests/bfcl/run.sh --subset --sessions
 
+# Half a minute of it, with few clients: no answer is wrong or lost.
+test-load-subset: tools
+	$(CARGO) build --locked --workspace
+	target/debug/load --clients 40 --seconds 10 --hostile-seconds 40 --think-ms 2000
+
 # What the official conformance suite of MCP requires of a client: some minutes, and npm brings the suite.
 test-conformance: tools
 	tests/conformance/prepare.sh
@@ -78,6 +83,11 @@ endurance: build
 bench: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/bench
+
+# Many AI clients over HTTP at one time, and a hostile one among them; LOAD="--clients 100 --seconds 60" for less.
+load: build
+	$(CARGO) build --release --locked -p lockhouse-tests --bins
+	target/release/load $(LOAD)
 
 # What the audit log adds to a call.
 bench-audit:

@@ -18,7 +18,7 @@ impl Owner {
     pub(crate) const LOCAL: Self = Self(0);
 
     /// Whoever holds a connection that has just been made, as long as it lasts.
-    fn of_connection() -> Self {
+    pub(crate) fn of_connection() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         Self(u128::from(LAST.fetch_add(1, Ordering::Relaxed)) + 1)
     }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_is_proven_counts_more_than_what_a_client_says_of_itself() {
-        let name = |of: Option<ClientName>| of.map(|name| name.to_string());
+        let name = |of: Option<ClientName>| of.map(|name| name.as_str().to_owned());
         let proven = Principal::proven("token:desk", "desk", None);
         assert_eq!(name(proven.client(Some("boss"))).as_deref(), Some("desk"));
         assert_eq!(name(Principal::anybody().client(Some("boss"))).as_deref(), Some("boss"));

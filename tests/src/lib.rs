@@ -4,6 +4,7 @@
 
 mod approver;
 mod bare_zygote;
+mod door;
 mod finished;
 mod hostile;
 mod http_server;
@@ -18,6 +19,7 @@ mod tokens;
 
 pub use approver::Approver;
 pub use bare_zygote::{BareZygote, End};
+pub use door::{ALL_VERSIONS, Door, Events, LATEST_VERSION, Reply, Visitor, read_to_end};
 pub use finished::Finished;
 pub use hostile::{Attack, Control, Outcome};
 pub use http_server::{HttpAnswer, HttpRequest, HttpServer};

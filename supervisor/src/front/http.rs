@@ -93,11 +93,14 @@ pub(crate) async fn serve(
         let serving_here: BoxFuture<'static, std::io::Result<()>> = match &address {
             Address::Tcp(tcp) => {
                 let listener = TcpListener::bind(tcp).await.map_err(told)?;
+                let bound = listener.local_addr().map_err(told)?;
+                tracing::info!("listening at http://{bound}/mcp");
                 let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
                 axum::serve(listener, router).with_graceful_shutdown(closed).into_future().boxed()
             }
             Address::Unix(path) => {
                 let listener = UnixListener::bind(path).map_err(told)?;
+                tracing::info!("listening at {address}");
                 axum::serve(listener, router).with_graceful_shutdown(closed).into_future().boxed()
             }
         };

@@ -1,0 +1,187 @@
+//! `make load`: many AI clients over HTTP at one time, against the built `lockhouse serve --listen`, and one among them that
+//! is hostile.
+//!
+//! `load [--clients N] [--seconds N] [--hostile-seconds N] [--think-ms N] [--json FILE]`. First all behave for `--seconds`;
+//! then phases with and without the hostile client take turns for `--hostile-seconds`, so that both are measured under the
+//! same circumstances. Exit status 1 if an answer was wrong or lost, 2 for wrong arguments. The clients share the machine with
+//! what they measure: times are those of this machine, and the ratio of the two kinds of phase is what can be compared.
+
+#![allow(clippy::print_stdout)] // A table is what it is for.
+
+#[path = "../load/figures.rs"]
+mod figures;
+#[path = "../load/honest.rs"]
+mod honest;
+#[path = "../load/hostile.rs"]
+mod hostile;
+#[path = "../load/wire.rs"]
+mod wire;
+
+use std::error::Error;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use figures::{Figures, Summary};
+use lockhouse_tests::Lockhouse;
+use serde_json::json;
+
+type Fallible<T> = Result<T, Box<dyn Error>>;
+
+const USAGE: &str =
+    "usage: load [--clients N] [--seconds N] [--hostile-seconds N] [--think-ms N] [--json FILE]";
+/// One turn of a phase with, or without, the hostile client.
+const TURN: Duration = Duration::from_secs(20);
+/// After a hostile turn: what it left behind ends.
+const REST: Duration = Duration::from_secs(5);
+const SAMPLES: usize = 10;
+/// What one token may use, as an operator of a shared daemon sets it; see docs/operate.md.
+const CONFIG: &str = "";
+
+struct Arguments {
+    clients: usize,
+    quiet: Duration,
+    hostile: Duration,
+    think: Duration,
+    json: Option<PathBuf>,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Some(arguments) = arguments() else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    match measure(&arguments).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("load: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn measure(arguments: &Arguments) -> Fallible<bool> {
+    let lockhouse = Lockhouse::with_fixture().config(CONFIG);
+    let names: Vec<String> = (0..arguments.clients).map(|number| format!("client-{number}")).collect();
+    eprintln!("making {} tokens", names.len() + 1);
+    let tokens = names.iter().map(|name| token(&lockhouse, name)).collect::<Fallible<Vec<String>>>()?;
+    let bad = token(&lockhouse, "hostile")?;
+    let daemon = Daemon::start(&lockhouse)?;
+    let figures = Arc::new(Figures::default());
+    for (number, token) in tokens.into_iter().enumerate() {
+        let (host, figures) = (daemon.host.clone(), figures.clone());
+        tokio::spawn(honest::behave(host, token, number, arguments.think, figures));
+    }
+    println!("{} clients, each thinks for {:?} on average", arguments.clients, arguments.think);
+    let mut memory = Vec::new();
+    for sample in 0..SAMPLES {
+        tokio::time::sleep(arguments.quiet / SAMPLES as u32).await;
+        let (kib, files) = figures::remains(daemon.process.id());
+        println!(
+            "  {:>4} s  memory {:>6.1} MiB  open files {files}",
+            (arguments.quiet / SAMPLES as u32).as_secs() * (sample as u64 + 1),
+            kib as f64 / 1024.0
+        );
+        memory.push(kib);
+    }
+    let all = figures.take();
+    println!(
+        "\n{:28}  {:>8}  {:>6}  {:>5}  {:>8}  {:>8}  {:>8}  {:>8}",
+        "", "answers", "wrong", "lost", "p50 ms", "p95 ms", "p99 ms", "max ms"
+    );
+    row("all behave", &all);
+    let (mut without, mut with) = (Summary::default(), Summary::default());
+    let turns = arguments.hostile.as_secs() / (2 * TURN.as_secs());
+    for _ in 0..turns {
+        figures.take();
+        tokio::time::sleep(TURN).await;
+        without = without.and(figures.take());
+        let hurting = tokio::spawn(hostile::hurt(daemon.host.clone(), bad.clone()));
+        tokio::time::sleep(TURN).await;
+        with = with.and(figures.take());
+        hurting.abort();
+        tokio::time::sleep(REST).await;
+    }
+    if turns > 0 {
+        row("turns without a hostile one", &without);
+        row("turns with it", &with);
+        println!("p99 with it: {:.2} times that without", with.p99_ms / without.p99_ms);
+    }
+    for fault in [&all, &without, &with].into_iter().flat_map(|summary| &summary.faults) {
+        println!("FAULT {fault}");
+    }
+    if let Some(path) = &arguments.json {
+        let report = json!({
+            "clients": arguments.clients, "think_ms": arguments.think.as_millis() as u64, "memory_kib": memory,
+            "all": all.to_json(), "without": without.to_json(), "with": with.to_json(),
+        });
+        std::fs::write(path, report.to_string())?;
+    }
+    Ok([&all, &without, &with].iter().all(|summary| summary.wrong + summary.lost == 0))
+}
+
+fn row(name: &str, summary: &Summary) {
+    let Summary { answers, wrong, lost, p50_ms, p95_ms, p99_ms, max_ms, .. } = summary;
+    println!(
+        "{name:28}  {answers:>8}  {wrong:>6}  {lost:>5}  {p50_ms:>8.1}  {p95_ms:>8.1}  {p99_ms:>8.1}  {max_ms:>8.1}"
+    );
+}
+
+fn token(lockhouse: &Lockhouse, name: &str) -> Fallible<String> {
+    let made = lockhouse.command(&["token", "create", name]).output()?;
+    let told = String::from_utf8_lossy(&made.stderr).into_owned();
+    let token = String::from_utf8(made.stdout)?.trim().to_owned();
+    if made.status.success() && !token.is_empty() { Ok(token) } else { Err(told.into()) }
+}
+
+/// `lockhouse serve --listen`, which ends with this.
+struct Daemon {
+    process: Child,
+    host: String,
+}
+
+impl Daemon {
+    fn start(lockhouse: &Lockhouse) -> Fallible<Self> {
+        let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut process = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        let mut log = BufReader::new(process.stderr.take().ok_or("no log")?).lines();
+        let told = log.by_ref().map_while(Result::ok);
+        let host = told.inspect(|line| eprintln!("{line}")).find_map(|line| {
+            let (_, address) = line.split_once("listening at http://")?;
+            address.split('/').next().map(str::to_owned)
+        });
+        // Whatever else it says: it must not come to wait for a reader.
+        std::thread::spawn(move || log.map_while(Result::ok).for_each(drop));
+        Ok(Self { process, host: host.ok_or("it does not listen")? })
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn arguments() -> Option<Arguments> {
+    let seconds = Duration::from_secs;
+    let mut found =
+        Arguments { clients: 500, quiet: seconds(300), hostile: seconds(240), think: seconds(5), json: None };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let value = words.next()?;
+        match word.as_str() {
+            "--clients" => found.clients = value.parse().ok().filter(|clients| *clients > 0)?,
+            "--seconds" => found.quiet = seconds(value.parse().ok()?),
+            "--hostile-seconds" => found.hostile = seconds(value.parse().ok()?),
+            "--think-ms" => found.think = Duration::from_millis(value.parse().ok()?),
+            "--json" => found.json = Some(value.into()),
+            _ => return None,
+        }
+    }
+    Some(found)
+}

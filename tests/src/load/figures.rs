@@ -1,0 +1,119 @@
+//! What came of a phase: times of answers, what was wrong, and what the daemon's memory did.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// Faults that are kept in words.
+const FAULTS_KEPT: usize = 10;
+
+/// Figures of one kind of phase, filled by all clients.
+#[derive(Debug, Default)]
+pub(crate) struct Figures(Mutex<Gathered>);
+
+#[derive(Debug, Default)]
+struct Gathered {
+    times: Vec<Duration>,
+    wrong: usize,
+    lost: usize,
+    faults: Vec<String>,
+}
+
+impl Figures {
+    pub(crate) fn answered(&self, took: Duration) {
+        self.gathered().times.push(took);
+    }
+
+    pub(crate) fn wrong(&self, why: String) {
+        let mut gathered = self.gathered();
+        gathered.wrong += 1;
+        gathered.fault(why);
+    }
+
+    pub(crate) fn lost(&self, why: String) {
+        let mut gathered = self.gathered();
+        gathered.lost += 1;
+        gathered.fault(why);
+    }
+
+    /// What was gathered so far, which begins anew.
+    pub(crate) fn take(&self) -> Summary {
+        let mut gathered = std::mem::take(&mut *self.gathered());
+        gathered.times.sort_unstable();
+        let at = |part: f64| {
+            let last = gathered.times.len().saturating_sub(1);
+            let millis =
+                gathered.times.get((last as f64 * part).round() as usize).copied().unwrap_or_default();
+            millis.as_secs_f64() * 1000.0
+        };
+        Summary {
+            answers: gathered.times.len(),
+            wrong: gathered.wrong,
+            lost: gathered.lost,
+            p50_ms: at(0.5),
+            p95_ms: at(0.95),
+            p99_ms: at(0.99),
+            max_ms: at(1.0),
+            faults: gathered.faults,
+            times: gathered.times,
+        }
+    }
+
+    fn gathered(&self) -> MutexGuard<'_, Gathered> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Gathered {
+    fn fault(&mut self, why: String) {
+        if self.faults.len() < FAULTS_KEPT {
+            self.faults.push(why.chars().take(400).collect());
+        }
+    }
+}
+
+/// Figures of phases that are over.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    pub(crate) answers: usize,
+    pub(crate) wrong: usize,
+    pub(crate) lost: usize,
+    pub(crate) p50_ms: f64,
+    pub(crate) p95_ms: f64,
+    pub(crate) p99_ms: f64,
+    pub(crate) max_ms: f64,
+    pub(crate) faults: Vec<String>,
+    times: Vec<Duration>,
+}
+
+impl Summary {
+    /// Of two phases of one kind.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let both = Figures::default();
+        {
+            let mut gathered = both.gathered();
+            gathered.times = [self.times, other.times].concat();
+            gathered.wrong = self.wrong + other.wrong;
+            gathered.lost = self.lost + other.lost;
+            gathered.faults = [self.faults, other.faults].concat();
+        }
+        both.take()
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "answers": self.answers, "wrong": self.wrong, "lost": self.lost, "p50_ms": self.p50_ms,
+            "p95_ms": self.p95_ms, "p99_ms": self.p99_ms, "max_ms": self.max_ms, "faults": self.faults,
+        })
+    }
+}
+
+/// The resident memory of a process, KiB, and its open files.
+pub(crate) fn remains(pid: u32) -> (u64, usize) {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0);
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+    (kib, files)
+}

@@ -1,0 +1,7 @@
+//! `lockhouse serve` over HTTP, as AI clients and strangers meet it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+
+mod versions;
+
+/// A door that asks for no proof, for tests of what comes before and after it.
+const OPEN: &str = "[http]\nauth = \"none\"\n";
