@@ -106,11 +106,11 @@ impl ServerHandler for Front {
 
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let principal = self.principal(&context)?;
-        let arguments = request.arguments.unwrap_or_default();
+        let arguments = request.arguments.take().unwrap_or_default();
         let result = match request.name.as_ref() {
             "run_code" => {
                 let run = match request.request_state {
@@ -136,7 +136,7 @@ impl ServerHandler for Front {
                 let other = beginning(other);
                 let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
                 let unknown = || ErrorData::invalid_params(told, None);
-                let request = CallToolRequestParams { arguments: Some(arguments), ..request };
+                request.arguments = Some(arguments);
                 return self.call_directly(request, &context).await?.ok_or_else(unknown);
             }
         };
@@ -215,7 +215,6 @@ impl ServerHandler for Front {
         Ok(())
     }
 
-    #[expect(deprecated)]
     async fn subscribe(
         &self,
         request: rmcp::model::SubscribeRequestParams,
@@ -225,7 +224,6 @@ impl ServerHandler for Front {
         self.subscribe_directly(&request.uri, &context, true).await
     }
 
-    #[expect(deprecated)]
     async fn unsubscribe(
         &self,
         request: rmcp::model::UnsubscribeRequestParams,

@@ -10,6 +10,7 @@ mod confine;
 mod connection;
 mod definition;
 mod fault;
+mod followed;
 mod hold;
 mod host;
 mod http;

@@ -223,6 +223,7 @@ impl Front {
                 let server = self.server_of(&reference.uri, context).await?;
                 (server, resource(&reference.uri)?)
             }
+            _ => return Err(invalid("there is nothing of that kind to complete")),
         };
         let verb = Verb::Complete(request);
         let request =
@@ -293,7 +294,6 @@ impl Front {
     }
 
     /// The way to this client during one call.
-    #[expect(deprecated)]
     fn line(
         &self,
         principal: &Principal,

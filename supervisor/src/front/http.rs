@@ -25,6 +25,8 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 
 use super::ask::Suspended;
+use super::direct::Direct;
+use super::direct::raw::unpack;
 use super::{Door, Front};
 use crate::access::Principal;
 use crate::supervisor::Supervisor;
@@ -120,8 +122,8 @@ async fn admit(auth: Auth, mut request: Request, next: Next) -> Response {
 
 /// Everything that is served, for requests that were admitted.
 fn router(supervisor: Arc<Supervisor>, closing: CancellationToken) -> Router {
-    let front =
-        Front { supervisor, door: Door::Http, suspended: Suspended::default(), closing: closing.clone() };
+    let (door, suspended, direct) = (Door::Http, Suspended::default(), Direct::default());
+    let front = Front { supervisor, door, suspended, direct, closing: closing.clone() };
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)
@@ -129,7 +131,9 @@ fn router(supervisor: Arc<Supervisor>, closing: CancellationToken) -> Router {
         .enforce_origin_validation();
     let sessions = Arc::new(LocalSessionManager::default());
     Router::new()
-        .nest_service("/mcp", StreamableHttpService::new(move || Ok(front.clone()), sessions, config))
+        .nest_service("/mcp", StreamableHttpService::new(move || Ok(front.anew()), sessions, config))
+        // Inside of everything else: it takes each piece of a body for a whole message.
+        .layer(middleware::map_response(unpack))
 }
 
 /// The client that a request was admitted as.

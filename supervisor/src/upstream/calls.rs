@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::callers::Caller;
 use super::connection::{Connection, Offer};
+use super::followed;
 use super::http::HttpFault;
 use super::input::{self, Given};
 use super::lists;
@@ -91,6 +92,9 @@ impl Connection {
         caller: &Caller,
     ) -> Result<Vec<u8>, Unsuccessful> {
         let wire = caller.wire.as_deref();
+        if matches!(wire, Some(Wire { verb: Verb::Subscribe, .. })) && followed::by_subscription(&offer.peer) {
+            return self.follow(offer, item, patience.limit).await;
+        }
         let mut given = wire.map(Wire::take_given).unwrap_or_default();
         let mut turn = Some(turn);
         for round in 0..input::ROUNDS_MAX {
@@ -179,7 +183,7 @@ impl Connection {
         }
     }
 
-    fn told(&self, error: &ServiceError, limit: Duration) -> Unsuccessful {
+    pub(super) fn told(&self, error: &ServiceError, limit: Duration) -> Unsuccessful {
         let name = &self.name;
         if let Some(fault) = HttpFault::in_service(error) {
             let told = format!("server {name} is not available: {}", fault.reason);
@@ -215,16 +219,11 @@ impl Connection {
 /// What code never asks.
 #[expect(deprecated)]
 fn verb_request(verb: &Verb, item: &Item) -> ClientRequest {
-    use rmcp::model::{
-        SubscribeRequest, SubscribeRequestParams, UnsubscribeRequest, UnsubscribeRequestParams,
-    };
+    use rmcp::model::{SubscribeRequest, SubscribeRequestParams};
     let uri = || item.as_str().to_owned();
     match verb {
         Verb::Subscribe => {
             ClientRequest::SubscribeRequest(SubscribeRequest::new(SubscribeRequestParams::new(uri())))
-        }
-        Verb::Unsubscribe => {
-            ClientRequest::UnsubscribeRequest(UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri())))
         }
         Verb::Complete(parameters) => ClientRequest::CompleteRequest(CompleteRequest::new(parameters.clone())),
         Verb::Usual => request(item, Map::new(), Given::default()),

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::cache::Cache;
 use super::notices::{Notice, Notices};
 use super::connection::{Offer, State};
+use super::followed::Followed;
 use super::definition::{ServerDefinition, ServerLimits};
 use super::link::{Link, told};
 use super::pins::Pins;
@@ -58,12 +59,13 @@ pub(super) struct Signals {
     pub(super) slots: Arc<Slots>,
     /// Where AI clients hear of changes, if they have the server directly.
     notices: Option<Notices>,
+    pub(super) followed: Followed,
 }
 
 impl Signals {
     pub(super) fn new(limits: ServerLimits, notices: Option<Notices>) -> Self {
         let (wanted, suspect) = (Notify::new(), Notify::new());
-        Self { wanted, suspect, status: Mutex::default(), slots: Slots::new(limits), notices }
+        Self { wanted, suspect, status: Mutex::default(), slots: Slots::new(limits), notices, followed: Followed::default() }
     }
 
     /// Whether AI clients have the server directly.

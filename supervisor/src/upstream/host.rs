@@ -47,6 +47,10 @@ impl Host {
         self.callers.clone()
     }
 
+    pub(super) fn signals(&self) -> Arc<Signals> {
+        self.signals.clone()
+    }
+
     fn decline(&self, why: &str) -> ElicitResult {
         if !self.complained.swap(true, Ordering::Relaxed) {
             tracing::warn!(server = %self.name, "a question of the server was declined: {why}");

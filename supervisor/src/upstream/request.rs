@@ -68,7 +68,6 @@ pub(super) async fn send_for(
 }
 
 /// In the era without `initialize` each request says what the client can do: here, what this caller can.
-#[expect(deprecated)]
 fn options_for(caller: &Caller, peer: &Peer<RoleClient>) -> PeerRequestOptions {
     use crate::ai_client::Mode::{Form, Sampling, Url};
     let mut options = PeerRequestOptions::no_options();

@@ -16,9 +16,8 @@ pub(crate) enum Verb {
     Usual,
     /// What one of its arguments could be.
     Complete(CompleteRequestParams),
-    /// To be told when a resource changes, and not any more: of servers of the older eras.
+    /// To be told when a resource changes.
     Subscribe,
-    Unsubscribe,
 }
 
 /// One call of an AI client that has a server directly.

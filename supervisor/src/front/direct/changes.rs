@@ -112,7 +112,7 @@ impl Front {
         let mut notices = self.supervisor.gate().upstreams().notices().listen();
         tokio::spawn(async move {
             let name = principal.client(peer.peer_info().map(|info| info.client_info.name.clone()).as_deref());
-            let mut seen = front.shown(&principal, name.as_ref()).await;
+            let mut seen = front.tools_digest(&principal, name.as_ref()).await;
             loop {
                 let changed = tokio::select! {
                     changed = next(&mut notices) => changed,
@@ -120,7 +120,7 @@ impl Front {
                     () = closing.cancelled() => return,
                 };
                 let Some(changed) = changed else { return };
-                let shown = front.shown(&principal, name.as_ref()).await;
+                let shown = front.tools_digest(&principal, name.as_ref()).await;
                 let tools = changed.tools && std::mem::replace(&mut seen, shown) != seen;
                 let Some(connected) = connected.upgrade().map(Connected) else { return };
                 let followed = |(server, uri): &(ServerName, String)| {
@@ -137,7 +137,7 @@ impl Front {
     }
 
     /// A digest of the tools that a client is shown.
-    async fn shown(
+    async fn tools_digest(
         &self,
         principal: &crate::access::Principal,
         client: Option<&lockhouse_policies::ClientName>,
@@ -163,13 +163,13 @@ impl Front {
     /// Tells a client of the newest era what it asked to be told, until it or we end that.
     pub(in crate::front) async fn tell_changes(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let request = context.request_context();
-        let (principal, name) = (self.principal(request)?, None);
-        let name = name.or_else(|| client(&principal, request));
+        let principal = self.principal(request)?;
+        let name = client(&principal, request);
         let mut notices = self.supervisor.gate().upstreams().notices().listen();
-        let mut seen = self.shown(&principal, name.as_ref()).await;
+        let mut seen = self.tools_digest(&principal, name.as_ref()).await;
         let mut followed = BTreeMap::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            if let Ok(server) = self.follow(uri, Verb::Subscribe, request).await {
+            if let Ok(server) = self.follow_resource(uri, request).await {
                 followed.insert(uri.clone(), server);
             }
         }
@@ -181,7 +181,7 @@ impl Front {
                 () = self.closing.cancelled() => None,
             };
             let Some(changed) = changed else { return Ok(()) };
-            let shown = self.shown(&principal, name.as_ref()).await;
+            let shown = self.tools_digest(&principal, name.as_ref()).await;
             // What was not asked for is refused by the sink, and that is as it should be.
             if changed.tools && std::mem::replace(&mut seen, shown) != seen {
                 let _ = sink.notify_tool_list_changed().await;
@@ -216,23 +216,22 @@ impl Front {
             let told = format!("this client follows {FOLLOWED_MAX} resources already");
             return Err(ErrorData::invalid_request(told, None));
         }
-        let server = self.follow(uri, Verb::Subscribe, context).await?;
+        let server = self.follow_resource(uri, context).await?;
         connected.followed().insert(uri.to_owned(), server);
         Ok(())
     }
 
     /// Has the server tell of changes of a resource, which is decided about as reading it is.
-    async fn follow(
+    async fn follow_resource(
         &self,
         uri: &str,
-        verb: Verb,
         context: &RequestContext<RoleServer>,
     ) -> Result<ServerName, ErrorData> {
         let server = self.server_of(uri, context).await?;
         let request = Request {
             server: server.clone(),
             item: resource(uri)?,
-            verb,
+            verb: Verb::Subscribe,
             arguments: Default::default(),
             responses: None,
             state: None,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{
-    CreateMessageRequestParams, CustomNotification, ElicitRequest, ErrorData, InputRequest,
+    CustomNotification, ElicitRequest, ErrorData, InputRequest,
     InputRequiredResult, InputResponses, ServerNotification,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
@@ -146,7 +146,7 @@ async fn put(
     patience: std::time::Duration,
 ) -> Result<Answer, Unasked> {
     let Question::Sampling(parameters) = question else { return ask::ask(peer, question, patience).await };
-    let parameters: CreateMessageRequestParams =
+    let parameters: rmcp::model::CreateMessageRequestParams =
         serde_json::from_value(parameters).map_err(|_| Unasked::Unable)?;
     match tokio::time::timeout(patience, peer.create_message(parameters)).await {
         Ok(Ok(message)) => {
