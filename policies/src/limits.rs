@@ -24,6 +24,26 @@ pub struct Rate {
     pub burst: NonZeroU32,
 }
 
+impl Rate {
+    /// Such as `60/min`: per `s`, `min`, `h` or `d`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (calls, unit) = text.split_once('/')?;
+        let calls: NonZeroU32 = calls.trim().parse().ok()?;
+        Some(Self { calls, per: Duration::from_secs(seconds(unit.trim())?), burst: calls })
+    }
+}
+
+pub(crate) fn seconds(unit: &str) -> Option<u64> {
+    match unit {
+        "s" => Some(1),
+        "m" | "min" => Some(60),
+        "h" => Some(60 * 60),
+        "d" => Some(24 * 60 * 60),
+        _ => None,
+    }
+}
+
 /// What bounds the use of one thing. `None` is unbounded by the policy; the configuration's own limits hold besides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {

@@ -6,7 +6,7 @@ mod question;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, ServerName};
@@ -17,8 +17,9 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use clock::{Clock, OpenQuestions};
 pub(crate) use question::{Mode, Question};
 
-use crate::access::Owner;
+use crate::access::Principal;
 use crate::audit::Audit;
+use crate::execution::{Looks, Watch, looks};
 
 /// Questions of upstream servers in one execution, whichever of them asks.
 const QUESTIONS_MAX: u32 = 20;
@@ -64,9 +65,21 @@ pub(crate) enum Passed {
 #[derive(Debug)]
 pub(crate) struct Posed {
     pub(crate) question: Question,
-    /// How long they may take.
-    pub(crate) patience: Duration,
+    /// When whoever asks gives up.
+    pub(crate) until: Instant,
     pub(crate) answer: oneshot::Sender<Result<Answer, Unasked>>,
+}
+
+impl Posed {
+    /// How long they may still take.
+    pub(crate) fn patience(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
+    /// Whether whoever asks has given up.
+    pub(crate) fn is_over(&self) -> bool {
+        self.answer.is_closed()
+    }
 }
 
 /// What a person said.
@@ -113,33 +126,41 @@ struct Shared {
 pub(crate) struct Line {
     /// What it calls itself.
     pub(crate) client: Option<ClientName>,
-    /// Which connection it is.
-    pub(crate) owner: Owner,
+    /// As whom it was admitted.
+    pub(crate) principal: Principal,
+    pub(crate) execution: ExecutionId,
+    /// Where the client asks what the run is doing.
+    pub(crate) looks: Looks,
     abilities: Abilities,
     messages: mpsc::Sender<Message>,
+}
+
+/// The other end of it: how the run is followed.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    pub(crate) execution: ExecutionId,
+    pub(crate) messages: mpsc::Receiver<Message>,
+    pub(crate) watch: Watch,
 }
 
 impl Line {
     pub(crate) fn new(
         client: Option<ClientName>,
-        owner: Owner,
+        principal: Principal,
         abilities: Abilities,
-    ) -> (Self, mpsc::Receiver<Message>) {
+    ) -> (Self, Followed) {
+        let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
         let (messages, receiver) = mpsc::channel(WAITING_MAX);
-        (Self { client, owner, abilities, messages }, receiver)
+        let (watch, looks) = looks();
+        let followed = Followed { execution, messages: receiver, watch };
+        (Self { client, principal, execution, looks, abilities, messages }, followed)
     }
 }
 
 impl AiClient {
     /// `patience` is how long a person may take for a server's question.
-    pub(crate) fn new(
-        line: Line,
-        execution: ExecutionId,
-        audit: Arc<Audit>,
-        patience: Duration,
-        open: OpenQuestions,
-    ) -> Self {
-        let Line { abilities, messages, .. } = line;
+    pub(crate) fn new(line: Line, audit: Arc<Audit>, patience: Duration, open: OpenQuestions) -> Self {
+        let Line { execution, abilities, messages, .. } = line;
         let asked = AtomicU32::new(0);
         Self(Arc::new(Shared { execution, abilities, audit, patience, asked, open, messages }))
     }
@@ -196,7 +217,7 @@ impl AiClient {
     /// Puts a question of our own, or of a server's, to the person. It is neither counted here nor recorded.
     pub(crate) async fn put(&self, question: Question, patience: Duration) -> Result<Answer, Unasked> {
         let (answer, answered) = oneshot::channel();
-        let posed = Message::Question(Posed { question, patience, answer });
+        let posed = Message::Question(Posed { question, until: Instant::now() + patience, answer });
         self.0.messages.try_send(posed).map_err(|_| Unasked::Busy)?;
         let _open = self.0.open.open();
         match tokio::time::timeout(patience + MARGIN, answered).await {

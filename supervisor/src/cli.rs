@@ -9,6 +9,7 @@ mod confine;
 mod consent;
 mod demo;
 mod doctor;
+mod generate;
 mod import;
 mod init;
 mod policy;
@@ -21,6 +22,7 @@ mod skills;
 mod stubs;
 mod table;
 mod terminal;
+mod token;
 mod tools;
 mod unavailable;
 
@@ -77,14 +79,16 @@ enum Command {
     /// Write the entry that points at Lockhouse into an AI client's own file
     Init(init::Arguments),
     /// List, show, test, approve, remove and export the skills that code has saved
-    #[command(subcommand)]
-    Skills(skills::Command),
+    Skills(skills::Arguments),
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
     /// List and end what AI clients keep between runs
     #[command(subcommand)]
     Sessions(sessions::Command),
+    /// Make, list and revoke the tokens with which AI clients come in over HTTP
+    #[command(subcommand)]
+    Token(token::Command),
     /// Look into the audit log, verify it and export it
     #[command(subcommand)]
     Audit(audit::Command),
@@ -96,6 +100,9 @@ enum Command {
     /// The demo's own upstream server
     #[command(hide = true)]
     DemoServer,
+    /// Write manual pages or completions for shells into a directory
+    #[command(hide = true)]
+    Generate(generate::Arguments),
 }
 
 /// Runs the command that was asked for.
@@ -128,12 +135,14 @@ pub(crate) fn main() -> ExitCode {
             Command::Server(command) => server::server(&files, command).await,
             Command::Import(arguments) => import::import(&files, &arguments),
             Command::Init(arguments) => init::init(&files, &arguments),
-            Command::Skills(command) => skills::skills(&files, command).await,
+            Command::Skills(arguments) => skills::skills(&files, arguments).await,
             Command::Policy(command) => policy::policy(&files, command).await,
             Command::Sessions(command) => sessions::sessions(command).await,
+            Command::Token(command) => token::token(&files, command),
             Command::Audit(command) => audit::audit(&files, command).await,
             Command::Doctor(arguments) => doctor::doctor(&files, &arguments).await,
             Command::Confine(arguments) => confine::confine(arguments),
+            Command::Generate(arguments) => generate::generate(&arguments),
             Command::DemoServer => match demo::server::serve().await {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => complain(error.as_ref(), UNAVAILABLE),

@@ -1,5 +1,6 @@
 //! The configuration: files people write, checked whole, turned into the settings that each part takes.
 
+mod admission;
 mod backup;
 mod clients;
 mod dialects;
@@ -29,11 +30,12 @@ use std::time::Duration;
 use lockhouse_policies::{Diagnostics, Policy, Source};
 use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
+use crate::access::{AccessSettings, ClientLimits, TokenFile};
 use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
-use crate::front::http::Auth;
+use crate::front::RunSettings;
 use crate::gate::ApprovalSettings;
-use crate::pool::{ControlGroups, PoolSettings, ZygoteCommand};
+use crate::pool::{ControlGroups, PoolSettings, QueueBounds, ZygoteCommand};
 use crate::results;
 use crate::sessions::SessionSettings;
 use crate::skills::SkillSettings;
@@ -142,6 +144,7 @@ pub(crate) struct Settings {
     pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
     pub(crate) places: Places,
     pub(crate) sessions: SessionSettings,
+    pub(crate) runs: RunSettings,
     pub(crate) approvals: ApprovalSettings,
     pub(crate) skills: SkillSettings,
     /// The policy, if it is the user's own and an answer of theirs may change it.
@@ -150,7 +153,8 @@ pub(crate) struct Settings {
     pub(crate) refused: Vec<Refusal>,
     /// Those, and servers that were left out for another reason.
     pub(crate) unused: Vec<Unused>,
-    pub(crate) auth: Auth,
+    pub(crate) access: AccessSettings,
+    pub(crate) clients: ClientLimits,
     document: document::Document,
 }
 
@@ -190,10 +194,12 @@ impl Settings {
                 tools_lifetime: Duration::from_secs(u64::from(document.catalogue.lifetime_hours) * 3_600),
                 learns_shapes: document.catalogue.learn,
             },
-            sessions: sessions(&document.sessions),
+            sessions: sessions(&document),
+            runs: runs(&document.runs),
             refused,
             unused,
-            auth: document.http.auth,
+            access: admission::settings(&document, &path, &surroundings)?,
+            clients: admission::limits(&document.clients),
             document,
         })
     }
@@ -246,7 +252,7 @@ impl Settings {
             }),
             idle: pool.idle as usize,
             running_max: pool.running as usize,
-            queue_max: pool.queue as usize,
+            queue: QueueBounds { all: pool.queue as usize, of_one: pool.queue_per_client as usize },
             recycle_after: pool.recycle_after,
             recycle_age: Duration::from_secs(pool.recycle_seconds.into()),
         }
@@ -312,7 +318,8 @@ fn skills(document: &document::Skills, configuration: &Path, surroundings: &Surr
 fn audit_settings(document: &document::Audit) -> Result<AuditSettings, ConfigError> {
     let state = locate::state_directory();
     let below_state = || state.as_ref().map(|state| state.join("audit"));
-    let directory = document.directory.clone().or_else(below_state).ok_or(ConfigError::NoStateDirectory)?;
+    let directory = document.directory.clone().or_else(locate::logs_directory).or_else(below_state);
+    let directory = directory.ok_or(ConfigError::NoStateDirectory)?;
     Ok(AuditSettings {
         keys: state.unwrap_or_else(|| directory.clone()),
         directory,
@@ -355,6 +362,16 @@ pub(crate) fn points_at_us(source: &Source, surroundings: &Surroundings) -> bool
     })
 }
 
+/// Where tokens are kept, of the configuration alone.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the file.
+pub(crate) fn load_token_file(files: &Files) -> Result<TokenFile, ConfigError> {
+    let surroundings = Surroundings::of_process();
+    let (document, path) = load_document(files, &surroundings)?;
+    admission::token_file(&document.http, &path, &surroundings).ok_or(ConfigError::NoStateDirectory)
+}
+
 /// Where values are kept that are not written down in the configuration.
 pub(crate) fn secrets_directory() -> Option<PathBuf> {
     Some(locate::user_directory()?.join("secrets"))
@@ -390,11 +407,21 @@ pub(crate) fn read(path: &Path) -> Result<Source, ConfigError> {
     Ok(Source { path: path.display().to_string(), text })
 }
 
-fn sessions(document: &document::Sessions) -> SessionSettings {
+fn sessions(document: &document::Document) -> SessionSettings {
+    let sessions = &document.sessions;
     SessionSettings {
-        max: document.max as usize,
-        idle: Duration::from_secs_f64(document.idle_seconds),
-        life: Duration::from_secs_f64(document.life_seconds),
+        max: sessions.max as usize,
+        of_a_client: document.clients.sessions as usize,
+        idle: Duration::from_secs_f64(sessions.idle_seconds),
+        life: Duration::from_secs_f64(sessions.life_seconds),
+    }
+}
+
+fn runs(document: &document::Runs) -> RunSettings {
+    RunSettings {
+        wait: Duration::from_secs_f64(document.wait_seconds),
+        background: document.background as usize,
+        background_of_one: document.background_per_client as usize,
     }
 }
 

@@ -4,6 +4,7 @@
 //! requests, keeps the clock, and ends the worker whatever happens.
 
 mod answer;
+mod course;
 mod ending;
 mod held;
 mod shown;
@@ -24,6 +25,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use answer::{Answer, InSession, Language, Refusal, Sandbox, Status, parsed};
+pub(crate) use course::{Course, Looks, Watch, looks};
 pub(crate) use ending::{Ending, Limit};
 use held::CpuBudget;
 pub(crate) use held::{Held, Place};
@@ -80,6 +82,7 @@ pub(crate) async fn run(
     from: Requester,
     gate: &Gate,
     limits: &ExecutionLimits,
+    looks: Looks,
     cancelled: &CancellationToken,
 ) -> Ended {
     let session = matches!(place, Place::Held(_));
@@ -102,9 +105,10 @@ pub(crate) async fn run(
         death: None,
     };
     let started = Instant::now();
+    looks.begin();
     let waking = if session { run.wake() } else { None };
     let ending = match waking.or_else(|| run.send_job(job)) {
-        None => run.until_the_end(cancelled).await,
+        None => run.until_the_end(cancelled, looks, started).await,
         Some(ending) => ending,
     };
     let wall = started.elapsed();
@@ -167,7 +171,12 @@ impl Run<'_> {
         }
     }
 
-    async fn until_the_end(&mut self, cancelled: &CancellationToken) -> Ending {
+    async fn until_the_end(
+        &mut self,
+        cancelled: &CancellationToken,
+        mut looks: Looks,
+        started: Instant,
+    ) -> Ending {
         let mut clock = self.from.caller.questions.clock(self.limits.wall);
         let mut buffer = vec![0; READ_BYTES];
         let (mut cpu, mut is_cancelled) = (self.cpu, false);
@@ -202,6 +211,7 @@ impl Run<'_> {
                 true = Self::cpu_runs_out(&mut cpu, &worker.process) => {
                     return Ending::Limit(self.cpu_limit(), None);
                 }
+                Some(asked) = looks.next() => drop(asked.send(self.course(started.elapsed()))),
                 Some((call, reply, record)) = self.answering.next(), if hears => {
                     self.under_way.remove(&call);
                     self.calls.extend(record);
@@ -230,6 +240,18 @@ impl Run<'_> {
                 }
             }
         }
+    }
+
+    fn course(&self, elapsed: Duration) -> Course {
+        let mut under_way = BTreeMap::new();
+        for (asked, _) in self.under_way.values() {
+            *under_way.entry(format!("{}.{}", asked.server, asked.item)).or_default() += 1;
+        }
+        let mut from = self.stdout.len().saturating_sub(course::TAIL_BYTES_MAX);
+        while !self.stdout.is_char_boundary(from) {
+            from += 1;
+        }
+        Course { elapsed, calls: self.calls.len(), under_way, stdout: self.stdout[from..].to_owned() }
     }
 
     /// Takes in what was read. An ending, when there is one.

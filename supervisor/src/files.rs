@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Puts `content` in place of the file, in one step. Several processes may do so at the same time: one of them wins.
@@ -14,6 +14,17 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// The same for what must be there after a loss of power, too. It may take the time of a disk.
 pub(crate) fn replace_for_good(path: &Path, content: &[u8]) -> io::Result<()> {
     put(path, content, File::sync_all)
+}
+
+/// The same for what a service reads that runs as another user: what root writes for it belongs to whoever has the directory.
+pub(crate) fn replace_for_service(path: &Path, content: &[u8]) -> io::Result<()> {
+    put(path, content, |file| {
+        let directory = std::fs::metadata(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
+        if nix::unistd::geteuid().is_root() && directory.uid() != 0 {
+            std::os::unix::fs::fchown(file, Some(directory.uid()), Some(directory.gid()))?;
+        }
+        file.sync_all()
+    })
 }
 
 fn put(path: &Path, content: &[u8], finish: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {

@@ -3,7 +3,9 @@
 mod ask;
 mod content;
 mod direct;
+mod display;
 pub(crate) mod http;
+mod runs;
 mod search;
 mod stdin;
 mod stdio;
@@ -13,27 +15,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_policies::ClientName;
-use lockhouse_protocol::ResultHandle;
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, ConstString, ErrorData, GetPromptRequestMethod, GetPromptRequestParams,
-    GetPromptResponse, Implementation, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, ErrorData,
+    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+    Implementation, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestMethod,
     ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use ask::{Display, Run, Step, Suspended};
 use direct::{Direct, List};
+pub(crate) use runs::RunSettings;
+use runs::{Runs, Tool, handle};
 pub(crate) use stdio::serve_stdio;
 
 use crate::access::{Owner, Principal};
-use crate::ai_client::Line;
-use crate::execution::{self, Answer, Language, Showing, Shown, Status};
+use crate::execution::Language;
 use crate::results;
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
@@ -51,7 +54,7 @@ pub(crate) fn definitions_bytes() -> usize {
 struct Front {
     supervisor: Arc<Supervisor>,
     door: Door,
-    suspended: Suspended,
+    runs: Runs,
     /// What it keeps of servers that it has directly.
     direct: Direct,
     /// Cancelled when nothing more is to be served.
@@ -80,9 +83,9 @@ impl Front {
 
 impl ServerHandler for Front {
     fn get_info(&self) -> ServerConfig {
-        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        let mut capabilities = ServerCapabilities::builder().enable_tools().enable_tasks().build();
         if self.has_direct() {
-            capabilities = direct::capabilities();
+            direct::add_capabilities(&mut capabilities);
         }
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("lockhouse", env!("CARGO_PKG_VERSION")))
@@ -111,27 +114,13 @@ impl ServerHandler for Front {
     ) -> Result<CallToolResponse, ErrorData> {
         let principal = self.principal(&context)?;
         let arguments = request.arguments.take().unwrap_or_default();
-        let result = match request.name.as_ref() {
-            "run_code" => {
-                let run = match request.request_state {
-                    Some(handle) => {
-                        let responses = request.input_responses.unwrap_or_default();
-                        self.suspended
-                            .resume(&principal, &handle, &arguments, responses)
-                            .map_err(str::to_owned)
-                    }
-                    None => self.start(&principal, &arguments, &context),
-                };
-                return Ok(match run {
-                    Ok(run) => self.follow(&principal, run, arguments, &context).await,
-                    Err(message) => invalid(&message).into(),
-                });
-            }
+        let tool = match request.name.as_ref() {
+            "run_code" => Tool::RunCode,
+            "get_result" => Tool::GetResult,
             "search_tools" => {
                 let client = client(&principal, &context);
-                self.search_tools(&arguments, client.as_ref()).await
+                return Ok(self.search_tools(&principal, &arguments, client.as_ref()).await.into());
             }
-            "get_result" => self.get_result(&principal, &arguments),
             other => {
                 let other = beginning(other);
                 let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
@@ -140,7 +129,44 @@ impl ServerHandler for Front {
                 return self.call_directly(request, &context).await?.ok_or_else(unknown);
             }
         };
-        Ok(result.into())
+        if let Some(state) = request.request_state {
+            let said = (state.as_str(), request.input_responses.unwrap_or_default());
+            return Ok(self.resume(&principal, tool, &arguments, said, &context).await);
+        }
+        Ok(match tool {
+            Tool::RunCode => self.run_code(&principal, &arguments, &context).await,
+            Tool::GetResult => match self.outcome(&principal, &arguments, &context).await {
+                Some(response) => response,
+                None => self.get_result(&principal, &arguments).into(),
+            },
+        })
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let owner = self.principal(&context)?.owner();
+        self.runs.get_task(owner, &request.task_id).await
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let owner = self.principal(&context)?.owner();
+        self.runs.update_task(owner, &request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let owner = self.principal(&context)?.owner();
+        self.runs.cancel_task(owner, &request.task_id)
     }
 
     async fn list_resources(
@@ -257,88 +283,25 @@ impl Front {
         Self { direct: self.direct.anew(), ..self.clone() }
     }
 
-    fn start(
+    async fn search_tools(
         &self,
         principal: &Principal,
         arguments: &JsonObject,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Run, String> {
-        let request = code_request(arguments, principal.owner())?;
-        let abilities = ask::abilities(context.client_capabilities());
-        let (line, messages) = Line::new(client(principal, context), principal.owner(), abilities);
-        let token = self.closing.child_token();
-        Ok(Run::start(self.supervisor.clone(), request, line, messages, token))
-    }
-
-    /// Stays with a run until it has its answer, or a question for a client that is to call again.
-    async fn follow(
-        &self,
-        principal: &Principal,
-        mut run: Run,
-        arguments: JsonObject,
-        context: &RequestContext<RoleServer>,
-    ) -> CallToolResponse {
-        let mut display = Display::new(context);
-        loop {
-            let step = tokio::select! {
-                step = run.next() => step,
-                // rmcp drops the answer to a cancelled request; dropping the run ends its execution.
-                () = context.ct.cancelled() => return invalid("cancelled").into(),
-            };
-            let answer = match step {
-                Step::Answer(answer) => answer,
-                Step::Progress(words) => {
-                    display.show(&words).await;
-                    continue;
-                }
-                Step::Question(posed) if calls_again(context) => {
-                    match self.suspended.keep(principal, run, arguments.clone(), posed) {
-                        Ok(required) => return required.into(),
-                        Err(kept) => run = kept,
-                    }
-                    continue;
-                }
-                Step::Question(posed) => tokio::select! {
-                    answer = ask::ask(&context.peer, posed.question, posed.patience) => {
-                        let _ = posed.answer.send(answer);
-                        continue;
-                    }
-                    Step::Answer(answer) = run.answer() => answer,
-                    () = context.ct.cancelled() => return invalid("cancelled").into(),
-                },
-            };
-            return self.shown(principal, answer.as_deref()).into();
-        }
-    }
-
-    fn shown(&self, principal: &Principal, answer: Option<&Answer>) -> CallToolResult {
-        let Some(answer) = answer else { return invalid("the execution broke") };
-        let keep = |json: &str| self.supervisor.results().keep(principal.owner(), json);
-        let limit = self.supervisor.settings().shown_bytes;
-        let more = "get_result(handle)";
-        let Shown { json, files } =
-            execution::shown(answer, &Showing { limit, more, takes_files: true, keep: &keep });
-        let mut result = match answer.status {
-            Status::Ok => CallToolResult::structured(json),
-            _ => CallToolResult::structured_error(json),
-        };
-        let blocks = files.into_iter().enumerate();
-        result.content.extend(blocks.map(|(index, file)| content::block(answer.execution, index + 1, file)));
-        result
-    }
-
-    async fn search_tools(&self, arguments: &JsonObject, client: Option<&ClientName>) -> CallToolResult {
+        client: Option<&ClientName>,
+    ) -> CallToolResult {
         match search::Asked::of(arguments) {
-            Ok(asked) => CallToolResult::structured(search::search(&self.supervisor, &asked, client).await),
+            Ok(asked) => {
+                let found = search::search(&self.supervisor, principal, &asked, client);
+                CallToolResult::structured(found.await)
+            }
             Err(message) => invalid(message),
         }
     }
 
     fn get_result(&self, principal: &Principal, arguments: &JsonObject) -> CallToolResult {
-        let handle = match arguments.get("handle").and_then(Value::as_str).map(ResultHandle::new) {
-            Some(Ok(handle)) => handle,
-            Some(Err(invalid_handle)) => return invalid(&invalid_handle.to_string()),
-            None => return invalid("handle is missing, or is not a string"),
+        let handle = match handle(arguments) {
+            Ok(handle) => handle,
+            Err(message) => return invalid(&message),
         };
         let offset = match arguments.get("offset") {
             None | Some(Value::Null) => Some(0),

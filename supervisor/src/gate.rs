@@ -39,7 +39,7 @@ pub(crate) use lookups::{in_a_word, standing};
 
 pub(crate) use arguments::nearest;
 pub(crate) use limits::Usage;
-pub(crate) use scope::Scope;
+pub(crate) use scope::{Scope, no_grant};
 pub(crate) use search::Search;
 
 use arguments::Given;
@@ -48,7 +48,7 @@ use force::Force;
 use limits::Limiter;
 use schema::Schemas;
 
-use crate::access::Owner;
+use crate::access::Principal;
 use crate::audit::Audit;
 use crate::catalog::{Catalogue, Lesson};
 use crate::results::Results;
@@ -96,8 +96,8 @@ struct Came {
 #[derive(Clone, Debug)]
 pub(crate) struct Requester {
     pub(crate) caller: Caller,
-    /// Whose results it may read.
-    pub(crate) owner: Owner,
+    /// Whose results and skills it may read.
+    pub(crate) principal: Principal,
     /// What this execution may know of.
     pub(crate) scope: Arc<Scope>,
     pub(crate) usage: Arc<Usage>,
@@ -108,17 +108,23 @@ impl Requester {
     /// Its calls that need a person are put to these `approvers`.
     pub(crate) fn new(
         caller: Caller,
-        owner: Owner,
+        principal: Principal,
         scope: Scope,
         code: Arc<str>,
         approvers: Arc<Approvers>,
         audit: Arc<Audit>,
     ) -> Self {
-        let approvals = Approvals::new(caller.clone(), code, approvers, audit);
-        Self { caller, owner, scope: Arc::new(scope), usage: Arc::default(), approvals: Arc::new(approvals) }
+        let approvals = Approvals::new(caller.clone(), principal.owner(), code, approvers, audit);
+        Self {
+            caller,
+            principal,
+            scope: Arc::new(scope),
+            usage: Arc::default(),
+            approvals: Arc::new(approvals),
+        }
     }
 
-    /// The AI client, by its own word.
+    /// The AI client, as it has proven, or by its own word.
     fn client(&self) -> Option<&ClientName> {
         self.caller.client.as_ref()
     }
@@ -171,6 +177,15 @@ impl Gate {
         &self.upstreams
     }
 
+    /// What a client may know of, whatever the policy permits besides.
+    pub(crate) fn granted(&self, principal: &Principal) -> Scope {
+        let all = Scope::all(self.servers());
+        match principal.only() {
+            Some(only) => all.granted(only),
+            None => all,
+        }
+    }
+
     /// Answers one request of a worker, for which that is `asked` of a server. A record comes back for what goes upstream alone.
     pub(crate) async fn answer(
         &self,
@@ -187,12 +202,12 @@ impl Gate {
         let reply = match request {
             Request::ListTools { server } => self.list_tools(from, &server).await,
             Request::Describe { server, tool } => self.describe(from, call, &server, &tool).await,
-            Request::LoadResult { handle } => match self.results.get(from.owner, &handle) {
+            Request::LoadResult { handle } => match self.results.get(from.principal.owner(), &handle) {
                 Ok(json) => Ok(json.as_bytes().to_vec()),
                 Err(not_kept) => Err(failure(FailureCode::NotFound, not_kept.to_string())),
             },
             Request::LoadSkill { name } => self.load_skill(from, &name).await,
-            Request::SearchSkills { query, limit } => self.search_skills(query, limit as usize).await,
+            Request::SearchSkills { query, limit } => self.search_skills(from, query, limit as usize).await,
             Request::Search { query, limit, detail } => {
                 let search = Search { query: &query, limit: limit as usize, detail };
                 let found = self.search(&from.scope, from.client(), search).await;
@@ -304,7 +319,7 @@ impl Gate {
             return Ok(listed::nothing());
         }
         let subject = asked.subject(from, call);
-        self.refuse_hopeless(from, subject, destination).map_err(failed)?;
+        self.refuse_hopeless(from, subject, &destination).map_err(failed)?;
         let offered = destination.offer().await.map_err(failed)?;
         let mut wanted = Call::new(server, item.clone()).by(from.caller.client.clone());
         let (mut known, mut may_change) = (None, false);

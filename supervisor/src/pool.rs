@@ -6,6 +6,7 @@
 
 mod cgroup;
 mod process;
+mod queue;
 mod seal;
 mod worker;
 mod zygote;
@@ -21,15 +22,23 @@ use tokio::time::Instant;
 
 pub(crate) use cgroup::ControlGroups;
 pub(crate) use process::WorkerProcess;
+use queue::Queue;
+pub(crate) use queue::QueueBounds;
 pub(crate) use seal::Unsealed;
 pub(crate) use worker::{Death, Worker};
 pub(crate) use zygote::{Prepared, ZygoteCommand};
 use zygote::{Purpose, Told, ZygoteHandle};
 
+use crate::access::Owner;
+
 /// Without other work, idle workers are refilled so long after the last lease.
 const QUIET: Duration = Duration::from_millis(5);
 /// After so many failures in a row those who wait are told; the next lease tries again.
 const FAILURES_MAX: u32 = 3;
+
+/// What whoever finds the queue full is told to wait, at least and at most.
+const RETRY_AFTER_MIN: Duration = Duration::from_secs(1);
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
 /// The generation of no zygote.
 const NOBODY: u32 = 0;
@@ -56,8 +65,8 @@ pub(crate) enum PoolError {
     #[error(transparent)]
     Unsealed(#[from] Unsealed),
     /// Too many wait already.
-    #[error("{0} executions wait for a worker already; try again later")]
-    QueueFull(usize),
+    #[error("{waiting} executions wait for a worker already")]
+    QueueFull { waiting: usize, retry_after: Duration },
     /// The pool has ended.
     #[error("the supervisor is shutting down")]
     Closed,
@@ -90,7 +99,7 @@ pub(crate) struct PoolSettings {
     /// Executions at one time.
     pub(crate) running_max: usize,
     /// Executions that may wait.
-    pub(crate) queue_max: usize,
+    pub(crate) queue: QueueBounds,
     /// Forks after which the zygote is started anew, for new randomness and a new address layout.
     pub(crate) recycle_after: u32,
     /// Age at which it is, if it has forked at all.
@@ -101,9 +110,10 @@ type Waiting = oneshot::Sender<Result<Lease, PoolError>>;
 type WaitingForSession = oneshot::Sender<Result<Worker, PoolError>>;
 
 enum Event {
-    Lease(Waiting),
+    Lease(Owner, Waiting),
     ForSession(WaitingForSession),
-    Released,
+    /// By whom, and how long it was held.
+    Released(Owner, Duration),
     ZygoteStarted(Result<(ZygoteHandle, Prepared), PoolError>, u32),
     Admitted(Result<Worker, PoolError>, Purpose, u32),
     Crashed(u32),
@@ -129,11 +139,15 @@ pub(crate) struct Lease {
 }
 
 #[derive(Debug)]
-struct Place(mpsc::UnboundedSender<Event>);
+struct Place {
+    owner: Owner,
+    since: Instant,
+    events: mpsc::UnboundedSender<Event>,
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = self.0.send(Event::Released);
+        let _ = self.events.send(Event::Released(self.owner, self.since.elapsed()));
     }
 }
 
@@ -146,10 +160,10 @@ impl Pool {
         Self { events, prepared: watch }
     }
 
-    /// Waits for a sealed worker.
-    pub(crate) async fn lease(&self) -> Result<Lease, PoolError> {
+    /// Waits for a sealed worker, in turn with other owners.
+    pub(crate) async fn lease(&self, owner: Owner) -> Result<Lease, PoolError> {
         let (waiting, answer) = oneshot::channel();
-        self.events.send(Event::Lease(waiting)).map_err(|_| PoolError::Closed)?;
+        self.events.send(Event::Lease(owner, waiting)).map_err(|_| PoolError::Closed)?;
         answer.await.map_err(|_| PoolError::Closed)?
     }
 
@@ -194,11 +208,12 @@ struct Keeper {
     forking: usize,
     /// With their generation, in the order of their arrival.
     idle: VecDeque<(u32, Worker)>,
-    waiting: VecDeque<Waiting>,
+    waiting: Queue<Waiting>,
+    /// How long a worker is held, of late.
+    held: Duration,
     /// Sessions that begin. Their workers are forked for them alone.
     sessions: VecDeque<WaitingForSession>,
     forking_for_sessions: usize,
-    running: usize,
     failures: u32,
     last_lease: Instant,
 }
@@ -210,6 +225,8 @@ impl Keeper {
         prepared: watch::Sender<Option<Start>>,
     ) -> Self {
         Self {
+            waiting: Queue::new(settings.queue),
+            held: Duration::ZERO,
             settings,
             events,
             prepared,
@@ -222,10 +239,8 @@ impl Keeper {
             forks: 0,
             forking: 0,
             idle: VecDeque::new(),
-            waiting: VecDeque::new(),
             sessions: VecDeque::new(),
             forking_for_sessions: 0,
-            running: 0,
             failures: 0,
             last_lease: Instant::now(),
         }
@@ -251,18 +266,23 @@ impl Keeper {
 
     fn hear(&mut self, event: Event) {
         match event {
-            Event::Lease(waiting) if self.waiting.len() >= self.settings.queue_max => {
-                let _ = waiting.send(Err(PoolError::QueueFull(self.waiting.len())));
-            }
-            Event::Lease(waiting) => {
-                self.waiting.push_back(waiting);
+            Event::Lease(owner, waiting) => {
+                // Whoever gave up has no place in the queue.
+                self.waiting.retain(|waiting| !waiting.is_closed());
+                if let Some(left) = self.waiting.push(owner, waiting) {
+                    let (waiting, retry_after) = (self.waiting.len(), self.retry_after());
+                    let _ = left.send(Err(PoolError::QueueFull { waiting, retry_after }));
+                }
                 self.try_again();
             }
             Event::ForSession(waiting) => {
                 self.sessions.push_back(waiting);
                 self.try_again();
             }
-            Event::Released => self.running -= 1,
+            Event::Released(owner, held) => {
+                self.waiting.released(owner);
+                self.held = (self.held * 7 + held) / 8;
+            }
             Event::ZygoteStarted(Ok((zygote, prepared)), generation) => {
                 self.starting = false;
                 self.prepared.send_replace(Some(Ok(prepared)));
@@ -334,6 +354,12 @@ impl Keeper {
         }
     }
 
+    /// When there will be room, as far as recent runs tell.
+    fn retry_after(&self) -> Duration {
+        let turns = self.waiting.len() / self.settings.running_max + 1;
+        (self.held * turns as u32).clamp(RETRY_AFTER_MIN, RETRY_AFTER_MAX)
+    }
+
     /// Workers of the current zygote that are idle or on their way.
     fn ready(&self) -> usize {
         self.forking + self.idle.iter().filter(|(generation, _)| *generation == self.generation).count()
@@ -361,7 +387,7 @@ impl Keeper {
 
     /// Tells everyone who waits.
     fn fail(&mut self, error: &PoolError) {
-        for waiting in self.waiting.drain(..) {
+        for waiting in self.waiting.drain() {
             let _ = waiting.send(Err(PoolError::Refused(error.to_string())));
         }
         for waiting in self.sessions.drain(..) {
@@ -375,14 +401,14 @@ impl Keeper {
         self.sessions.retain(|waiting| !waiting.is_closed());
         // An idle worker can be killed by anyone who may.
         self.idle.retain(|(_, worker)| worker.process.is_alive());
-        while self.running < self.settings.running_max
+        while self.waiting.running() < self.settings.running_max
             && !self.waiting.is_empty()
             && let Some((_, worker)) = self.idle.pop_back()
         {
-            let Some(waiting) = self.waiting.pop_front() else { break };
-            self.running += 1;
+            let Some((owner, waiting)) = self.waiting.next() else { break };
+            let place = Place { owner, since: Instant::now(), events: self.events.clone() };
             // A lease that nobody takes any more gives its place back as it is dropped.
-            let _ = waiting.send(Ok(Lease { worker, _place: Place(self.events.clone()) }));
+            let _ = waiting.send(Ok(Lease { worker, _place: place }));
         }
         // Those of a retired zygote make room, and with the last of them it ends. One may have come after newer ones.
         while self.idle.len() > self.settings.idle
@@ -393,7 +419,7 @@ impl Keeper {
         if self.failures >= FAILURES_MAX {
             return;
         }
-        let free = self.settings.running_max - self.running;
+        let free = self.settings.running_max - self.waiting.running();
         let mut wanted = self.waiting.len().min(free);
         if self.last_lease.elapsed() >= QUIET {
             wanted = wanted.max(self.settings.idle);
@@ -407,7 +433,7 @@ impl Keeper {
         }
         if let Some(zygote) = &self.zygote {
             // Under load there is no time to warm up: whoever waits would wait for that too.
-            let warm = self.waiting.is_empty() && self.running == 0;
+            let warm = self.waiting.is_empty() && self.waiting.running() == 0;
             (0..for_sessions).for_each(|_| zygote.fork(false, Purpose::Session));
             (0..missing).for_each(|_| zygote.fork(warm, Purpose::Execution));
             self.forking_for_sessions += for_sessions;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use lockhouse_protocol::ResultHandle;
 
 use directory::Directory;
-use memory::Memory;
+use memory::{Kind, Memory};
 pub(crate) use part::part;
 
 use crate::access::Owner;
@@ -75,7 +75,7 @@ impl Results {
         match &self.place {
             Place::Memory(memory) => {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-                memory.keep(owner, handle.clone(), json.into(), &self.bounds, Instant::now());
+                memory.keep(owner, handle.clone(), Kind::Part, json.into(), &self.bounds, Instant::now());
             }
             Place::Directory(directory) => {
                 if let Err(error) = directory.keep(&handle, json, &self.bounds, SystemTime::now()) {
@@ -92,11 +92,44 @@ impl Results {
         let found = match &self.place {
             Place::Memory(memory) => {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-                memory.get(owner, handle, &self.bounds, Instant::now())
+                memory.get(owner, handle, Kind::Part, &self.bounds, Instant::now())
             }
             Place::Directory(directory) => directory.get(handle, &self.bounds, SystemTime::now()),
         };
         found.ok_or_else(|| NotKept { handle: handle.clone(), lifetime: self.bounds.lifetime })
+    }
+
+    /// A handle that nobody has.
+    pub(crate) fn handle() -> Option<ResultHandle> {
+        new_handle()
+    }
+
+    /// Whether answers of runs that nobody waited for can be kept.
+    pub(crate) fn keeps_answers(&self) -> bool {
+        self.bounds.bytes > 0 && matches!(self.place, Place::Memory(_))
+    }
+
+    /// Keeps the answer of a run under the handle that its client has, unless it is too large.
+    pub(crate) fn keep_answer(&self, owner: Owner, handle: &ResultHandle, json: &str) -> bool {
+        let Place::Memory(memory) = &self.place else { return false };
+        if json.len() as u64 > self.bounds.bytes / PARTS {
+            return false;
+        }
+        let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.keep(owner, handle.clone(), Kind::Answer, json.into(), &self.bounds, Instant::now());
+        true
+    }
+
+    /// The answer of a run, as it was kept.
+    pub(crate) fn answer(&self, owner: Owner, handle: &ResultHandle) -> Option<Arc<str>> {
+        let Place::Memory(memory) = &self.place else { return None };
+        let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.get(owner, handle, Kind::Answer, &self.bounds, Instant::now())
+    }
+
+    /// How long each is kept.
+    pub(crate) fn lifetime(&self) -> Duration {
+        self.bounds.lifetime
     }
 
     /// Removes what is older than its time, where nothing else does.

@@ -32,6 +32,8 @@ const UNTOLD_MAX: usize = 256;
 pub(crate) struct SessionSettings {
     /// At one time.
     pub(crate) max: usize,
+    /// Of one client, where several come in through one door.
+    pub(crate) of_a_client: usize,
     /// How long one is kept that nobody uses.
     pub(crate) idle: Duration,
     /// How old one becomes.
@@ -56,6 +58,10 @@ pub(crate) enum NoTurn {
          ended with `lockhouse sessions end NAME`"
     )]
     TooMany { max: usize, open: String },
+    #[error(
+        "{max} sessions of this client are open, and it can have no more: {open}. Go on in one of them, or run without a session"
+    )]
+    Share { max: usize, open: String },
     #[error("the supervisor is shutting down")]
     Closed,
 }
@@ -161,7 +167,11 @@ impl Sessions {
     }
 
     fn begin(&self, state: &mut State, key: &SessionKey, language: Language) -> Result<Turn, NoTurn> {
-        let max = self.0.settings.max;
+        let SessionSettings { max, of_a_client, .. } = self.0.settings;
+        let own = state.live.keys().filter(|other| other.owner == key.owner).count();
+        if key.owner.is_limited() && own >= of_a_client {
+            return Err(NoTurn::Share { max: of_a_client, open: state.in_words(&key.owner) });
+        }
         if state.live.len() >= max {
             return Err(NoTurn::TooMany { max, open: state.in_words(&key.owner) });
         }
@@ -297,14 +307,17 @@ impl State {
         }
     }
 
+    /// Those of this owner. Of others no more is told than that there are some.
     fn in_words(&self, owner: &Owner) -> String {
-        let shown = |(key, session): (&SessionKey, &Session)| {
-            let name = if key.owner == *owner { key.name.as_str() } else { "one of another client" };
-            match session.state() {
-                "idle" => format!("{name} (idle for {} s)", session.used.elapsed().as_secs()),
-                state => format!("{name} ({state})"),
-            }
+        let (own, others): (Vec<_>, Vec<_>) = self.live.iter().partition(|(key, _)| key.owner == *owner);
+        let shown = |(key, session): (&SessionKey, &Session)| match session.state() {
+            "idle" => format!("{} (idle for {} s)", key.name, session.used.elapsed().as_secs()),
+            state => format!("{} ({state})", key.name),
         };
-        self.live.iter().map(shown).collect::<Vec<_>>().join(", ")
+        let mut words: Vec<String> = own.into_iter().map(shown).collect();
+        if !others.is_empty() {
+            words.push("those of other clients".to_owned());
+        }
+        words.join(", ")
     }
 }

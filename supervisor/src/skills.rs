@@ -70,6 +70,26 @@ impl Skills {
         Self { own: settings.own.clone().map(Store::at), shared: settings.shared.clone() }
     }
 
+    /// Those of a client that has proven its name: a store of its own beside the one of whoever runs Lockhouse, so that
+    /// nobody imports what another client has saved. What is shared is shared with all.
+    pub(crate) fn of(&self, client: Option<&str>) -> Self {
+        let Some(client) = client else { return self.clone() };
+        Self { own: self.own.as_ref().map(|own| own.of_client(client)), shared: self.shared.clone() }
+    }
+
+    /// The clients that have saved any.
+    pub(crate) fn clients(&self) -> Vec<String> {
+        self.own.as_ref().map(Store::clients).unwrap_or_default()
+    }
+
+    /// The command that approves a draft.
+    pub(crate) fn to_approve(&self, name: &Name) -> String {
+        match self.own.as_ref().and_then(Store::client) {
+            Some(client) => format!("lockhouse skills approve {name} --client '{client}'"),
+            None => format!("lockhouse skills approve {name}"),
+        }
+    }
+
     /// The skill that code imports by that name.
     pub(crate) fn load(&self, name: &Name) -> Result<(Skill, Origin), NotFound> {
         for (origin, parent) in self.places() {
@@ -85,9 +105,9 @@ impl Skills {
     /// Words for a name that there is not.
     pub(crate) fn no_such(&self, name: &Name) -> String {
         if self.own.as_ref().is_some_and(|own| own.draft(name).is_ok()) {
+            let approve = self.to_approve(name);
             return format!(
-                "the skill {name} is a draft, which cannot be imported until a person has looked at it and runs \
-                 `lockhouse skills approve {name}`"
+                "the skill {name} is a draft, which cannot be imported until a person has looked at it and runs `{approve}`"
             );
         }
         let known: Vec<String> = self.usable().into_iter().map(|skill| skill.name.to_string()).collect();

@@ -10,11 +10,11 @@ use lockhouse_policies::Policy;
 use lockhouse_protocol::ExecutionId;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Owner;
+use crate::access::{NoRun, Owner, Principal, Quotas};
 use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
-use crate::execution::{self, Answer, Held, Language, Place, Refusal, Sandbox};
+use crate::execution::{self, Answer, Held, Language, Looks, Place, Refusal, Sandbox};
 use crate::gate::{Approvers, Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Pool, PoolError, Start};
 use crate::results::Results;
@@ -26,6 +26,9 @@ use reload::InForce;
 
 /// How long an execution waits for a worker, at least.
 const LEASE_PATIENCE: Duration = Duration::from_secs(20);
+
+/// What whoever waited that long is told to wait before they try again.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// Bytes of a frame that are not the reply itself.
 const FRAME_OVERHEAD: usize = 1024;
@@ -62,6 +65,7 @@ pub(crate) struct Supervisor {
     results: Arc<Results>,
     approvers: Arc<Approvers>,
     sessions: Sessions,
+    quotas: Quotas,
     python: Result<Pool, String>,
     typescript: Result<Pool, String>,
 }
@@ -115,8 +119,9 @@ impl Supervisor {
         let in_force = Mutex::new(InForce::new(gate));
         let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
         let sessions = Sessions::new(settings.sessions);
+        let quotas = Quotas::new(settings.clients);
         let retired = Mutex::default();
-        Ok(Self { settings, in_force, retired, results, approvers, sessions, python, typescript })
+        Ok(Self { settings, in_force, retired, results, approvers, sessions, quotas, python, typescript })
     }
 
     /// How a language's zygote sees this host, or why there is none.
@@ -173,28 +178,36 @@ impl Supervisor {
     /// The same on behalf of an AI client, whose person servers may ask.
     pub(crate) async fn run_code_for(
         &self,
-        line: Option<Line>,
+        mut line: Option<Line>,
         request: CodeRequest,
         cancelled: &CancellationToken,
     ) -> Answer {
-        let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
-        match self.check(&request) {
+        let (execution, looks) = match &mut line {
+            Some(line) => (line.execution, std::mem::take(&mut line.looks)),
+            None => (ExecutionId(uuid::Uuid::now_v7().as_u128()), Looks::default()),
+        };
+        let principal = line.as_ref().map_or_else(Principal::local, |line| line.principal.clone());
+        let running = match self.quotas.run(principal.owner()) {
+            Ok(running) => running,
+            Err(why) => return over_quota(execution, why),
+        };
+        let answer = match self.check(&principal, &request) {
             Ok(scope) => {
                 let patience = self.settings.limits.question;
                 let client = line.as_ref().and_then(|line| line.client.clone());
-                let owner = line.as_ref().map_or(Owner::LOCAL, |line| line.owner);
                 let questions = OpenQuestions::default();
-                let ai_client = line.map(|line| {
-                    AiClient::new(line, execution, self.gate().audit(), patience, questions.clone())
-                });
+                let ai_client =
+                    line.map(|line| AiClient::new(line, self.gate().audit(), patience, questions.clone()));
                 let caller = Caller { execution, client, ai_client, questions, wire: None };
-                self.run_checked(caller, owner, request, scope, cancelled).await
+                self.run_checked(caller, principal, request, scope, looks, cancelled).await
             }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
-        }
+        };
+        drop(running);
+        answer
     }
 
-    fn check(&self, request: &CodeRequest) -> Result<Scope, (String, &'static str)> {
+    fn check(&self, principal: &Principal, request: &CodeRequest) -> Result<Scope, (String, &'static str)> {
         let (bytes, limit) = (request.code.len(), self.settings.code_bytes_max);
         if request.code.trim().is_empty() {
             return Err((
@@ -208,11 +221,11 @@ impl Supervisor {
                 "read large data through a tool instead of writing it into the code",
             ));
         }
-        let known = self.gate().servers();
+        let granted = self.gate().granted(principal);
         match &request.servers {
-            None => Ok(Scope::all(known)),
+            None => Ok(granted),
             Some(names) => {
-                Scope::named(&known, names).map_err(|reason| (reason, "leave out servers for all of them"))
+                granted.named(names).map_err(|reason| (reason, "leave out servers for all of them"))
             }
         }
     }
@@ -220,9 +233,10 @@ impl Supervisor {
     async fn run_checked(
         &self,
         caller: Caller,
-        owner: Owner,
+        principal: Principal,
         request: CodeRequest,
         scope: Scope,
+        looks: Looks,
         cancelled: &CancellationToken,
     ) -> Answer {
         let execution = caller.execution;
@@ -231,15 +245,20 @@ impl Supervisor {
         // A clock of its own: the code's time begins when it runs, not while an interpreter starts.
         let patience = self.settings.limits.wall.max(LEASE_PATIENCE);
         let place = tokio::select! {
-            place = tokio::time::timeout(patience, self.place(&request)) => place.unwrap_or_else(|_| {
+            place = tokio::time::timeout(patience, self.place(principal.owner(), &request)) => place.unwrap_or_else(|_| {
                 let patience = patience.as_secs_f32();
-                Err(unavailable(format!("no worker became free within {patience} s; try again later")))
+                let reason = format!("no worker became free within {patience} s");
+                Err(NoPlace::busy(reason, RETRY_AFTER))
             }),
-            () = cancelled.cancelled() => Err(unavailable("cancelled before it began".into())),
+            () = cancelled.cancelled() => return Answer::cancelled(execution),
         };
         let (place, turn) = match place {
             Ok(place) => place,
-            Err((refusal, reason, hint)) => return Answer::refused(execution, refusal, reason, hint),
+            Err(NoPlace { refusal, reason, hint, retry_after }) => {
+                let mut answer = Answer::refused(execution, refusal, reason, hint);
+                answer.retry_after = retry_after;
+                return answer;
+            }
         };
         let sandbox = Sandbox { reduced: self.pool(request.language).map(Pool::reduced).unwrap_or_default() };
         // To its end, whatever is in force by then.
@@ -247,7 +266,7 @@ impl Supervisor {
         let (code, approvers) = (request.code.as_str().into(), self.approvers.clone());
         let audit = gate.audit();
         let scope = scope.within(&gate.servers());
-        let from = Requester::new(caller, owner, scope, code, approvers, audit.clone());
+        let from = Requester::new(caller, principal.clone(), scope, code, approvers, audit.clone());
         let program = Program {
             language: request.language,
             code: &request.code,
@@ -256,12 +275,19 @@ impl Supervisor {
         };
         note(audit.execution(execution, from.caller.client.as_ref(), program));
         let stopped = cancelled.child_token();
-        let running = execution::run(place, execution, request.code, from, &gate, &limits, &stopped);
+        let running = execution::run(place, execution, request.code, from, &gate, &limits, looks, &stopped);
         let stopping = async {
-            if let Some(turn) = &turn {
-                turn.stop().cancelled().await;
-                stopped.cancel();
+            let ended = async {
+                match &turn {
+                    Some(turn) => turn.stop().cancelled().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = ended => {}
+                () = principal.revoked() => {}
             }
+            stopped.cancel();
             std::future::pending::<std::convert::Infallible>().await
         };
         let mut ended = tokio::select! {
@@ -278,12 +304,18 @@ impl Supervisor {
     }
 
     /// A worker of its own, or that of its session.
-    async fn place(&self, request: &CodeRequest) -> Result<(Place, Option<Turn>), NoPlace> {
+    async fn place(&self, owner: Owner, request: &CodeRequest) -> Result<(Place, Option<Turn>), NoPlace> {
         let language = request.language;
-        let told = |error: PoolError| unavailable(format!("no {} worker: {error}", language.as_str()));
+        let told = |error: PoolError| {
+            let reason = format!("no {} worker: {error}", language.as_str());
+            match error {
+                PoolError::QueueFull { retry_after, .. } => NoPlace::busy(reason, retry_after),
+                _ => unavailable(reason),
+            }
+        };
         let pool = self.pool(language).map_err(unavailable)?;
         let Some(key) = &request.session else {
-            return Ok((Place::Leased(pool.lease().await.map_err(told)?), None));
+            return Ok((Place::Leased(pool.lease(owner).await.map_err(told)?), None));
         };
         let mut turn = self.sessions.turn(key, language).await.map_err(no_turn)?;
         let held = match turn.take_worker() {
@@ -300,11 +332,41 @@ impl Supervisor {
     }
 }
 
+fn over_quota(execution: ExecutionId, why: NoRun) -> Answer {
+    let hint = match why {
+        NoRun::TooOften { .. } => "do more in one program: calls are not counted here, runs are",
+        NoRun::TooMany { .. } => "run one program after the other, or do the work of several in one",
+    };
+    let mut answer = Answer::refused(execution, Refusal::RateLimited, why.to_string(), hint);
+    answer.retry_after = match why {
+        NoRun::TooOften { wait } => Some(wait),
+        NoRun::TooMany { .. } => None,
+    };
+    answer
+}
+
 /// Why an execution has no worker, and what to do about it.
-type NoPlace = (Refusal, String, &'static str);
+struct NoPlace {
+    refusal: Refusal,
+    reason: String,
+    hint: &'static str,
+    /// When there may be one.
+    retry_after: Option<Duration>,
+}
+
+impl NoPlace {
+    fn new(refusal: Refusal, reason: String, hint: &'static str) -> Self {
+        Self { refusal, reason, hint, retry_after: None }
+    }
+
+    fn busy(reason: String, retry_after: Duration) -> Self {
+        let hint = "nothing was run: send it again after retry_after_s seconds";
+        Self { retry_after: Some(retry_after), ..Self::new(Refusal::Busy, reason, hint) }
+    }
+}
 
 fn unavailable(reason: String) -> NoPlace {
-    (Refusal::Unavailable, reason, "run `lockhouse doctor` to see what this host gives")
+    NoPlace::new(Refusal::Unavailable, reason, "run `lockhouse doctor` to see what this host gives")
 }
 
 fn no_turn(why: NoTurn) -> NoPlace {
@@ -313,12 +375,12 @@ fn no_turn(why: NoTurn) -> NoPlace {
             (Refusal::SessionEnded, "define again what the code needs, in the new session or without one")
         }
         NoTurn::OtherLanguage { .. } => (Refusal::InvalidRequest, "sessions of both languages can be open"),
-        NoTurn::Busy(_) | NoTurn::TooMany { .. } => {
+        NoTurn::Busy(_) | NoTurn::TooMany { .. } | NoTurn::Share { .. } => {
             (Refusal::SessionsBusy, "a session that nobody uses ends by itself after a while")
         }
         NoTurn::Closed => (Refusal::Unavailable, "Lockhouse is ending"),
     };
-    (refusal, why.to_string(), hint)
+    NoPlace::new(refusal, why.to_string(), hint)
 }
 
 /// Code without a record may run, and each of its calls finds out by itself whether it has one.

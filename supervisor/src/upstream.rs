@@ -42,13 +42,13 @@ use tokio::sync::Semaphore;
 pub(crate) use auth::{Login, LoginError, log_out};
 pub(crate) use cache::remembered;
 pub(crate) use callers::Caller;
-pub(crate) use notices::{Notice, Notices};
 pub(crate) use confine::become_confined;
 pub(crate) use connection::{Connection, Offer, State};
 pub(crate) use definition::{
-    Authorization, Confinement, Decode, Directly, Exposure, HttpEndpoint, OAuthClient, PREFIX_CHARS_MAX, Reach,
-    Referenced, ServerCommand, ServerDefinition, ServerLimits, Start, ToolSelection,
+    Authorization, Confinement, Decode, Directly, Exposure, HttpEndpoint, OAuthClient, PREFIX_CHARS_MAX,
+    Reach, Referenced, ServerCommand, ServerDefinition, ServerLimits, Start, ToolSelection,
 };
+pub(crate) use notices::{Notice, Notices};
 pub(crate) use pins::{Change, Pins};
 pub(crate) use places::Places;
 pub(crate) use secrets::Secrets;

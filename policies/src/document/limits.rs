@@ -6,7 +6,7 @@ use std::time::Duration;
 use toml::de::DeTable;
 
 use super::reader::{Key, Reader, Value, integer, kind_of};
-use crate::limits::{Limits, Rate};
+use crate::limits::{Limits, Rate, seconds};
 use crate::pattern::{Pattern, Subject};
 use crate::table::{Bounds, ToolLimits};
 
@@ -118,10 +118,7 @@ fn rate(reader: &mut Reader<'_, '_>, value: &Value<'_>) -> Option<Rate> {
         reader.refuse(value.span(), title, "expected a rate", RATE_HELP);
         return None;
     };
-    let read = text.split_once('/').and_then(|(calls, unit)| {
-        let calls: NonZeroU32 = calls.trim().parse().ok()?;
-        Some(Rate { calls, per: Duration::from_secs(seconds(unit.trim())?), burst: calls })
-    });
+    let read = Rate::parse(text);
     if read.is_none() {
         reader.refuse(value.span(), "this is no rate", "expected such as \"60/min\"", RATE_HELP);
     }
@@ -171,14 +168,4 @@ fn duration(text: &str) -> Option<Duration> {
     let (count, unit) = text.split_at(digits);
     let seconds = count.parse::<u64>().ok()?.checked_mul(seconds(unit.trim())?)?;
     Some(Duration::from_secs(seconds)).filter(|per| (Duration::from_secs(1)..=PER_MAX).contains(per))
-}
-
-fn seconds(unit: &str) -> Option<u64> {
-    match unit {
-        "s" => Some(1),
-        "m" | "min" => Some(60),
-        "h" => Some(60 * 60),
-        "d" => Some(24 * 60 * 60),
-        _ => None,
-    }
 }

@@ -89,7 +89,7 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     }
     ExitCode::from(match answer.refusal {
         Some(Refusal::InvalidRequest) => USAGE,
-        Some(Refusal::Unavailable | Refusal::SessionEnded | Refusal::SessionsBusy) => UNAVAILABLE,
+        Some(_) => UNAVAILABLE,
         None => answer.status.exit_code(),
     })
 }

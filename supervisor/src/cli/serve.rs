@@ -44,7 +44,7 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         match arguments.listen {
             listen if listen.is_empty() => front::serve_stdio(supervisor.clone(), closing.clone()).await,
             listen => {
-                let settings = HttpSettings { listen, auth: supervisor.settings().auth };
+                let settings = HttpSettings { listen, access: supervisor.settings().access.clone() };
                 front::http::serve(supervisor.clone(), settings, closing.clone()).await
             }
         }

@@ -14,6 +14,16 @@ use super::{UNAVAILABLE, USAGE, complain, complain_config, table};
 use crate::config::{self, Files};
 use crate::skills::{Entry, Name, Origin, Skill, Skills};
 
+/// What to do, and with whose.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Those that this AI client has saved over HTTP, as `skills list` shows its name
+    #[arg(long, global = true, value_name = "NAME")]
+    client: Option<String>,
+}
+
 /// What to do with saved skills.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -64,7 +74,7 @@ pub(super) enum Command {
 }
 
 /// Does it.
-pub(super) async fn skills(files: &Files, command: Command) -> ExitCode {
+pub(super) async fn skills(files: &Files, Arguments { command, client }: Arguments) -> ExitCode {
     let settings = match config::load_skill_settings(files) {
         Ok(settings) => settings,
         Err(error) => return complain_config(&error),
@@ -74,10 +84,12 @@ pub(super) async fn skills(files: &Files, command: Command) -> ExitCode {
             "lockhouse: skills are turned off in the configuration: code can neither import nor save any"
         );
     }
-    let skills = Skills::new(&settings);
+    let all = Skills::new(&settings);
+    let skills = all.of(client.as_deref());
     let done = match command {
         Command::List { json } => {
-            list(&skills, json);
+            let clients = if client.is_none() { all.clients() } else { Vec::new() };
+            list(&skills, &clients, json);
             Ok(ExitCode::SUCCESS)
         }
         Command::Show { name, version, json } => show(&skills, &name, version, json),
@@ -89,10 +101,24 @@ pub(super) async fn skills(files: &Files, command: Command) -> ExitCode {
     done.unwrap_or_else(|status| status)
 }
 
-fn list(skills: &Skills, as_json: bool) {
-    let entries = skills.entries();
+/// Those of whoever runs Lockhouse, or of the client that was named; and after the former those of every client.
+fn list(skills: &Skills, clients: &[String], as_json: bool) {
+    let mut entries: Vec<(Option<&str>, Entry)> = Vec::new();
+    entries.extend(skills.entries().into_iter().map(|entry| (None, entry)));
+    for client in clients {
+        let own = skills.of(Some(client)).entries().into_iter();
+        let own = own.filter(|entry| !matches!(entry.origin, Origin::Shared(_)));
+        entries.extend(own.map(|entry| (Some(client.as_str()), entry)));
+    }
     if as_json {
-        let rows: Value = entries.iter().map(to_json).collect();
+        let row = |(client, entry): &(Option<&str>, Entry)| {
+            let mut row = to_json(entry);
+            if let Some(client) = client {
+                row["client"] = (*client).into();
+            }
+            row
+        };
+        let rows: Value = entries.iter().map(row).collect();
         println!("{}", for_stdout(&format!("{rows:#}")));
         return;
     }
@@ -100,7 +126,7 @@ fn list(skills: &Skills, as_json: bool) {
         eprintln!("lockhouse: no skill is saved; code saves one with skills.save");
         return;
     }
-    let row = |entry: &Entry| {
+    let row = |(client, entry): &(Option<&str>, Entry)| {
         let (version, language, told) = match &entry.skill {
             Ok(skill) => (skill.version.to_string(), skill.language.as_str(), skill.description.clone()),
             Err(why) => ("-".to_owned(), "-", why.to_string()),
@@ -110,7 +136,7 @@ fn list(skills: &Skills, as_json: bool) {
             version,
             language.to_owned(),
             state(entry).to_owned(),
-            from(&entry.origin),
+            client.map_or_else(|| from(&entry.origin), |client| format!("client {}", harmless(client))),
             told,
         ]
     };

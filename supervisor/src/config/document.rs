@@ -1,16 +1,17 @@
 //! `config.toml` as it is written. Every key has a default, and a key that is not listed here is an error.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use lockhouse_policies::{Diagnostic, Diagnostics, Source};
+use lockhouse_policies::{Diagnostic, Diagnostics, Rate, Source};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::dialects::{self, Listed};
 use super::references::Surroundings;
+use crate::access::{Auth, NamedUser};
 use crate::audit::REDACTED;
-use crate::front::http::Auth;
 use crate::gate::Through;
 use crate::skills::DIRECTORIES_MAX;
 use crate::upstream::ServerLimits;
@@ -22,6 +23,7 @@ pub(super) struct Document {
     pub(super) limits: Limits,
     pub(super) pool: Pool,
     pub(super) sessions: Sessions,
+    pub(super) runs: Runs,
     pub(super) python: Python,
     pub(super) javascript: JavaScript,
     pub(super) audit: Audit,
@@ -30,6 +32,7 @@ pub(super) struct Document {
     pub(super) results: Results,
     pub(super) skills: Skills,
     pub(super) http: Http,
+    pub(super) clients: Clients,
     /// Files of AI clients whose servers are ours too.
     pub(super) servers_files: Vec<String>,
     /// Read by [`dialects::read_own`], which knows what must not be shown.
@@ -83,6 +86,7 @@ pub(super) struct Pool {
     pub(super) idle: u32,
     pub(super) running: u32,
     pub(super) queue: u32,
+    pub(super) queue_per_client: u32,
     pub(super) recycle_after: u32,
     pub(super) recycle_seconds: u32,
     /// Whether a host that does not give full protection is refused.
@@ -98,6 +102,7 @@ impl Default for Pool {
             idle: 4,
             running: 16,
             queue: 256,
+            queue_per_client: 128,
             recycle_after: 1_000,
             recycle_seconds: 600,
             require_full: false,
@@ -118,6 +123,22 @@ pub(super) struct Sessions {
 impl Default for Sessions {
     fn default() -> Self {
         Self { max: 8, idle_seconds: 900.0, life_seconds: 14_400.0 }
+    }
+}
+
+/// `[runs]`: those that take longer than a client waits.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Runs {
+    pub(super) wait_seconds: f64,
+    /// That go on without a request, at one time.
+    pub(super) background: u32,
+    pub(super) background_per_client: u32,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self { wait_seconds: 45.0, background: 64, background_per_client: 16 }
     }
 }
 
@@ -220,6 +241,52 @@ pub(super) struct Http {
     /// Where `lockhouse serve --http` listens.
     pub(super) listen: Vec<String>,
     pub(super) auth: Auth,
+    /// The file that `lockhouse token` writes.
+    pub(super) tokens: Option<PathBuf>,
+    /// Who comes in with `auth = "peer"`.
+    pub(super) users: Option<Vec<NamedUser>>,
+    pub(super) oauth: Option<Oauth>,
+}
+
+/// `[http.oauth]`
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Oauth {
+    pub(super) issuer: String,
+    pub(super) audience: String,
+    pub(super) resource: Option<String>,
+    /// A URL or a path; found by what the issuer says of itself otherwise.
+    pub(super) jwks: Option<String>,
+    pub(super) scopes: BTreeMap<String, Vec<String>>,
+    pub(super) algorithms: Option<Vec<String>>,
+    #[serde(default = "leeway_seconds")]
+    pub(super) leeway_seconds: u32,
+    #[serde(default = "refetch_seconds")]
+    pub(super) refetch_seconds: u32,
+}
+
+fn leeway_seconds() -> u32 {
+    60
+}
+
+fn refetch_seconds() -> u32 {
+    30
+}
+
+/// `[clients]`: what each AI client that comes in over HTTP may use.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Clients {
+    pub(super) requests: String,
+    pub(super) runs: String,
+    pub(super) running: u32,
+    pub(super) sessions: u32,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        Self { requests: "1200/min".into(), runs: "120/min".into(), running: 8, sessions: 4 }
+    }
 }
 
 impl Document {
@@ -245,6 +312,7 @@ impl Document {
             (self.limits != other.limits, "[limits]"),
             (self.pool != other.pool, "[pool]"),
             (self.sessions != other.sessions, "[sessions]"),
+            (self.runs != other.runs, "[runs]"),
             (self.python != other.python, "[python]"),
             (self.javascript != other.javascript, "[javascript]"),
             (self.audit != other.audit, "[audit]"),
@@ -253,6 +321,7 @@ impl Document {
             (self.results != other.results, "[results]"),
             (self.skills != other.skills, "[skills]"),
             (self.http != other.http, "[http]"),
+            (self.clients != other.clients, "[clients]"),
         ];
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, table)| table).collect()
     }
@@ -261,7 +330,9 @@ impl Document {
     fn out_of_range(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let (limits, pool) = (&self.limits, &self.pool);
         let wait = self.approvals.wait_seconds;
-        let sessions = &self.sessions;
+        let (sessions, runs, clients) = (&self.sessions, &self.runs, &self.clients);
+        let oauth = self.http.oauth.as_ref();
+        let is_rate = |text: &str| Rate::parse(text).is_some();
         let checks = [
             ((0.01..=86_400.0).contains(&limits.timeout_seconds), "timeout_seconds", "0.01 to 86400"),
             ((0.01..=3_600.0).contains(&limits.question_seconds), "question_seconds", "0.01 to 3600"),
@@ -283,11 +354,25 @@ impl Document {
             ((1..=64).contains(&pool.idle), "idle", "1 to 64"),
             ((1..=1_024).contains(&pool.running), "running", "1 to 1024"),
             ((1..=65_536).contains(&pool.queue), "queue", "1 to 65536"),
+            ((1..=65_536).contains(&pool.queue_per_client), "queue_per_client", "1 to 65536"),
             ((1..=1_000_000).contains(&pool.recycle_after), "recycle_after", "1 to 1000000"),
             ((1..=86_400).contains(&pool.recycle_seconds), "recycle_seconds", "1 to 86400"),
             ((1..=256).contains(&sessions.max), "max", "1 to 256"),
+            (is_rate(&clients.requests), "requests", "such as \"1200/min\", per s, min, h or d"),
+            (is_rate(&clients.runs), "runs", "such as \"30/min\", per s, min, h or d"),
+            ((1..=1_024).contains(&clients.running), "running", "1 to 1024"),
+            ((1..=256).contains(&clients.sessions), "sessions", "1 to 256"),
+            (oauth.is_none_or(|of| of.leeway_seconds <= 600), "leeway_seconds", "0 to 600"),
+            (
+                oauth.is_none_or(|of| (1..=3_600).contains(&of.refetch_seconds)),
+                "refetch_seconds",
+                "1 to 3600",
+            ),
             ((0.01..=86_400.0).contains(&sessions.idle_seconds), "idle_seconds", "0.01 to 86400"),
             ((0.01..=86_400.0).contains(&sessions.life_seconds), "life_seconds", "0.01 to 86400"),
+            ((0.0..=600.0).contains(&runs.wait_seconds), "wait_seconds", "0 to 600 in [runs]"),
+            ((0..=4_096).contains(&runs.background), "background", "0 to 4096"),
+            ((0..=4_096).contains(&runs.background_per_client), "background_per_client", "0 to 4096"),
             ((0..=8_760).contains(&self.catalogue.lifetime_hours), "lifetime_hours", "0 to 8760"),
             ((0..=65_536).contains(&self.results.keep_mib), "keep_mib", "0 to 65536"),
             ((1..=604_800).contains(&self.results.keep_seconds), "keep_seconds", "1 to 604800"),
@@ -347,6 +432,7 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
         "[limits]",
         "[pool]",
         "[sessions]",
+        "[runs]",
         "[python]",
         "[javascript]",
         "[audit]",
@@ -354,6 +440,8 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
         "[catalogue]",
         "[skills]",
         "[results]",
+        "[http]",
+        "[clients]",
     ];
     let header = others.iter().filter_map(|header| text[..end].rfind(&format!("\n{header}"))).max();
     let table = &text[header.unwrap_or(0)..end];

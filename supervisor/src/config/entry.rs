@@ -9,8 +9,8 @@ use http::{HeaderName, HeaderValue};
 use super::env_file;
 use super::references::{Surroundings, Template, Unresolved};
 use crate::upstream::{
-    Authorization, Confinement, Decode, Exposure, HttpEndpoint, OAuthClient, Reach, Referenced, ServerCommand,
-    ServerDefinition, ServerLimits, Start, ToolSelection,
+    Authorization, Confinement, Decode, Exposure, HttpEndpoint, OAuthClient, Reach, Referenced,
+    ServerCommand, ServerDefinition, ServerLimits, Start, ToolSelection,
 };
 
 /// One server, with references.

@@ -28,6 +28,11 @@ pub(super) fn state_directory() -> Option<PathBuf> {
     absolute("STATE_DIRECTORY").or_else(|| xdg("XDG_STATE_HOME", ".local/state"))
 }
 
+/// `$LOGS_DIRECTORY` of systemd. Without it logs are state.
+pub(super) fn logs_directory() -> Option<PathBuf> {
+    absolute("LOGS_DIRECTORY")
+}
+
 /// `$CACHE_DIRECTORY` of systemd, else `$XDG_CACHE_HOME/lockhouse`, else `~/.cache/lockhouse`.
 pub(super) fn cache_directory() -> Option<PathBuf> {
     absolute("CACHE_DIRECTORY").or_else(|| xdg("XDG_CACHE_HOME", ".cache"))

@@ -1,6 +1,7 @@
 //! The answer to one execution: the same object on the wire, with `--json` and in tests.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
@@ -94,6 +95,8 @@ pub(crate) struct Answer {
     pub(crate) session: Option<InSession>,
     /// Set by us alone, whatever the code says of itself.
     pub(crate) refusal: Option<Refusal>,
+    /// When to try again what was refused.
+    pub(crate) retry_after: Option<Duration>,
     stats: Map<String, Value>,
 }
 
@@ -108,6 +111,10 @@ pub(crate) enum Refusal {
     SessionEnded,
     /// There are too many sessions, or too many runs wait for one.
     SessionsBusy,
+    /// Its client has used what it may.
+    RateLimited,
+    /// Every worker is taken, and too many runs wait for one.
+    Busy,
 }
 
 /// The session that a run was in.
@@ -142,18 +149,29 @@ impl Answer {
     pub(crate) fn refused(execution: ExecutionId, refusal: Refusal, message: String, hint: &str) -> Self {
         let kind = format!("{refusal:?}");
         let error = CodeError { kind, message, hint: Some(hint.into()), ..CodeError::default() };
+        let nothing = Self::without_worker(execution, Status::Error);
+        Self { error: Some(error), refusal: Some(refusal), ..nothing }
+    }
+
+    /// An execution that its client gave up before it had a worker.
+    pub(crate) fn cancelled(execution: ExecutionId) -> Self {
+        Self::without_worker(execution, Status::Cancelled)
+    }
+
+    fn without_worker(execution: ExecutionId, status: Status) -> Self {
         Self {
             execution,
-            status: Status::Error,
+            status,
             value: None,
             stdout: String::new(),
             stderr: String::new(),
-            error: Some(error),
+            error: None,
             changed: None,
             calls: Vec::new(),
             sandbox: None,
             session: None,
-            refusal: Some(refusal),
+            refusal: None,
+            retry_after: None,
             stats: Map::new(),
         }
     }
@@ -178,6 +196,7 @@ impl Answer {
             sandbox: Some(sandbox),
             session: None,
             refusal: None,
+            retry_after: None,
             stats,
         }
     }
@@ -208,7 +227,11 @@ impl Answer {
             }
         }
         if let Some(error) = &self.error {
-            put("error", error_json(error, self.changed.as_deref()));
+            let mut error = error_json(error, self.changed.as_deref());
+            if let Some(after) = self.retry_after {
+                error["retry_after_s"] = (after.as_secs_f32().ceil() as u64).into();
+            }
+            put("error", error);
         }
         if let Some(session) = &self.session {
             put("session", session.to_json());

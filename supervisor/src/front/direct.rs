@@ -13,14 +13,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lockhouse_policies::{Item, Listing};
 use lockhouse_protocol::{Failure, FailureCode, PromptName, ResourceUri, ServerName, ToolName};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
-    ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputResponses, JsonObject, MetaObject,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Reference,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    ContentBlock, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputResponses,
+    JsonObject, MetaObject, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Reference,
     ServerCapabilities,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
 pub(super) use changes::Connected;
 use flight::{Answered, Flight, Held, SEVERITIES};
@@ -30,7 +29,7 @@ use names::Names;
 
 use super::{Front, ask, beginning, calls_again, client};
 use crate::access::Principal;
-use crate::ai_client::{Line, Message};
+use crate::ai_client::{Followed, Line};
 use crate::catalog::Catalogue;
 use crate::gate::Asked;
 use crate::supervisor::Landed;
@@ -92,10 +91,10 @@ impl Direct {
     }
 }
 
-/// What clients are told that there is, where they have a server directly.
+/// What clients are told that there is besides, where they have a server directly.
 #[expect(deprecated)]
-pub(super) fn capabilities() -> ServerCapabilities {
-    ServerCapabilities::builder()
+pub(super) fn add_capabilities(capabilities: &mut ServerCapabilities) {
+    let listed = ServerCapabilities::builder()
         .enable_tools()
         .enable_tool_list_changed()
         .enable_resources()
@@ -105,7 +104,10 @@ pub(super) fn capabilities() -> ServerCapabilities {
         .enable_prompts_list_changed()
         .enable_completions()
         .enable_logging()
-        .build()
+        .build();
+    let extensions = capabilities.extensions.take();
+    *capabilities = listed;
+    capabilities.extensions = extensions;
 }
 
 impl Front {
@@ -151,7 +153,9 @@ impl Front {
             Answered::Landed(Landed::Failed(Failed::Result(raw))) => {
                 packed(complete(raw.as_bytes(), context, false)).into()
             }
-            Answered::Landed(Landed::Failed(Failed::Error(error))) | Answered::Error(error) => return Err(error),
+            Answered::Landed(Landed::Failed(Failed::Error(error))) | Answered::Error(error) => {
+                return Err(error);
+            }
             Answered::Landed(Landed::None(failure)) => {
                 CallToolResult::error(vec![ContentBlock::text(told(&failure))]).into()
             }
@@ -283,28 +287,23 @@ impl Front {
         arguments: Vec<u8>,
         context: &RequestContext<RoleServer>,
     ) -> Flight {
-        let (line, messages) = self.line(principal, context);
+        let (line, followed) = self.line(principal, context);
         let token = self.closing.child_token();
         let cancelling = token.clone().drop_guard();
-        let (supervisor, principal) = (self.supervisor.clone(), principal.clone());
-        let landed = tokio::spawn(async move {
-            supervisor.call_directly(&principal, line, wire, asked, arguments, &token).await
-        });
-        Flight { landed, messages, _cancelling: cancelling }
+        let supervisor = self.supervisor.clone();
+        let landed =
+            tokio::spawn(async move { supervisor.call_directly(line, wire, asked, arguments, &token).await });
+        Flight { landed, messages: followed.messages, _cancelling: cancelling }
     }
 
     /// The way to this client during one call.
-    fn line(
-        &self,
-        principal: &Principal,
-        context: &RequestContext<RoleServer>,
-    ) -> (Line, mpsc::Receiver<Message>) {
+    fn line(&self, principal: &Principal, context: &RequestContext<RoleServer>) -> (Line, Followed) {
         let capabilities = context.client_capabilities();
         let has = |of: fn(&rmcp::model::ClientCapabilities) -> bool| capabilities.as_ref().is_some_and(of);
         let (sampling, roots) = (has(|can| can.sampling.is_some()), has(|can| can.roots.is_some()));
         let mut abilities = ask::abilities(capabilities);
         (abilities.sampling, abilities.roots) = (sampling, roots && calls_again(context));
-        Line::new(client(principal, context), principal.owner(), abilities)
+        Line::new(client(principal, context), principal.clone(), abilities)
     }
 
     /// In the newest era each request would ask for them; that is deprecated, and none gets any.
@@ -427,9 +426,10 @@ fn protocol_error(failure: &Failure) -> ErrorData {
     let data = Some(json!({"code": failure.code.as_str(), "retryable": failure.retryable}));
     let message = failure.message.clone();
     match failure.code {
-        FailureCode::UnknownTool | FailureCode::NotFound | FailureCode::InvalidArguments | FailureCode::Denied => {
-            ErrorData::invalid_params(message, data)
-        }
+        FailureCode::UnknownTool
+        | FailureCode::NotFound
+        | FailureCode::InvalidArguments
+        | FailureCode::Denied => ErrorData::invalid_params(message, data),
         _ => ErrorData::internal_error(message, data),
     }
 }

@@ -10,25 +10,26 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::serve::ListenerExt;
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
 use rmcp::model::Extensions;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde::Deserialize;
 use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 
-use super::ask::Suspended;
 use super::direct::Direct;
 use super::direct::raw::unpack;
+use super::runs::Runs;
 use super::{Door, Front};
-use crate::access::Principal;
+use crate::access::{Access, AccessSettings, Peer, Principal};
 use crate::supervisor::Supervisor;
 
 /// Where to listen.
@@ -61,22 +62,11 @@ impl FromStr for Address {
     }
 }
 
-/// What a client must prove before anything of its requests is heard.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Auth {
-    /// That it holds a token.
-    #[default]
-    Token,
-    /// Nothing.
-    None,
-}
-
 /// `[http]`
 #[derive(Clone, Debug)]
 pub(crate) struct HttpSettings {
     pub(crate) listen: Vec<Address>,
-    pub(crate) auth: Auth,
+    pub(crate) access: AccessSettings,
 }
 
 /// Serves AI clients at these addresses until `closing`.
@@ -85,9 +75,10 @@ pub(crate) async fn serve(
     settings: HttpSettings,
     closing: CancellationToken,
 ) -> Result<(), String> {
-    let auth = settings.auth;
-    let admitting = middleware::from_fn(move |request, next| admit(auth, request, next));
-    let router = router(supervisor, closing.clone()).layer(admitting);
+    let access = Access::new(settings.access)?;
+    let open = access.metadata();
+    let admitting = middleware::from_fn_with_state(access, admit);
+    let router = router(supervisor, closing.clone()).layer(admitting).merge(open);
     let mut serving = Vec::new();
     for address in settings.listen {
         let told = |error: std::io::Error| format!("cannot listen at {address}: {error}");
@@ -111,19 +102,28 @@ pub(crate) async fn serve(
     futures_util::future::try_join_all(serving).await.map(drop).map_err(|error| error.to_string())
 }
 
-/// Lets a request in as the client that it proves to be from.
-async fn admit(auth: Auth, mut request: Request, next: Next) -> Response {
-    match auth {
-        Auth::None => drop(request.extensions_mut().insert(Principal::anybody())),
-        Auth::Token => return StatusCode::UNAUTHORIZED.into_response(),
+/// Lets a request in as the client that it proves to be from. What is answered in parts ends when that counts no more.
+async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    let (mut head, body) = request.into_parts();
+    let peer = head.extensions.get::<Peer>().copied();
+    let principal = match access.admit(&head, peer.as_ref()).await {
+        Ok(principal) => principal,
+        Err(refused) => return refused.into_response(),
+    };
+    head.extensions.insert(principal.clone());
+    let response = next.run(Request::from_parts(head, body)).await;
+    let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/event-stream");
+    if !response.headers().get(CONTENT_TYPE).is_some_and(is_stream) {
+        return response;
     }
-    next.run(request).await
+    let over = async move { principal.over().await };
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(over))))
 }
 
 /// Everything that is served, for requests that were admitted.
 fn router(supervisor: Arc<Supervisor>, closing: CancellationToken) -> Router {
-    let (door, suspended, direct) = (Door::Http, Suspended::default(), Direct::default());
-    let front = Front { supervisor, door, suspended, direct, closing: closing.clone() };
+    let (runs, direct) = (Runs::new(supervisor.clone()), Direct::default());
+    let front = Front { supervisor, door: Door::Http, runs, direct, closing: closing.clone() };
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)

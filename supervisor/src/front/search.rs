@@ -5,8 +5,9 @@ use lockhouse_protocol::Detail;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
+use crate::access::Principal;
 use crate::execution::Language;
-use crate::gate::{Scope, Search};
+use crate::gate::Search;
 use crate::supervisor::Supervisor;
 
 /// Tools that one answer has at most.
@@ -47,9 +48,14 @@ impl<'a> Asked<'a> {
     }
 }
 
-pub(super) async fn search(supervisor: &Supervisor, asked: &Asked<'_>, client: Option<&ClientName>) -> Value {
+pub(super) async fn search(
+    supervisor: &Supervisor,
+    principal: &Principal,
+    asked: &Asked<'_>,
+    client: Option<&ClientName>,
+) -> Value {
     let gate = supervisor.gate();
-    let scope = Scope::all(gate.servers());
+    let scope = gate.granted(principal);
     let search = Search { query: asked.query, limit: LIMIT, detail: asked.detail };
     let found = gate.search(&scope, client, search).await;
     let limit = supervisor.settings().shown_bytes;

@@ -15,11 +15,13 @@ const RUN_CODE: &str = "Run a program in a sealed sandbox (no files, network or 
     list_resources(server), read_resource(server, uri) (from mcp_tools; camelCase in typescript). Failures raise ToolError(code, message). Parallel: asyncio.gather over mcp_tools.aio.SERVER, \
     Promise.all. Functions worth keeping: import skills; skills.save(f, \"what it does\"), skills.search(words), \
     from skills.NAME import f. Result: the last expression (or return in typescript), and stdout. Filter and aggregate in code; \
-    large results are cut.";
+    large results are cut. \
+    A long run answers status \"running\" with a handle.";
 
 const SEARCH_TOOLS: &str = "Find tools of the connected MCP servers by words, or names; server:NAME in the query for one server. Gives signatures to use in run_code.";
 
-const GET_RESULT: &str = "More of a result that was cut, by the handle in `truncated`; code reads it whole with load_result(handle).";
+const GET_RESULT: &str = "The answer of a run that is still running, or more of a result that was cut (code reads it whole with \
+    load_result(handle)), by its handle.";
 
 /// Names that no other tool may have; one is for a tool that can be switched on.
 pub(super) const NAMES: [&str; 4] = ["run_code", "search_tools", "get_result", "health"];
@@ -48,7 +50,7 @@ pub(super) fn all() -> Vec<Tool> {
     });
     let get_result = json!({
         "type": "object",
-        "properties": {"handle": {"type": "string"}, "offset": {"type": "integer"}},
+        "properties": {"handle": {"type": "string"}, "offset": {"type": "integer"}, "wait_s": {"type": "number"}},
         "required": ["handle"],
     });
     let reads = || ToolAnnotations::new().read_only(true);

@@ -32,6 +32,7 @@ use grants::Grants;
 use outcome::Refusal;
 
 use super::failure;
+use crate::access::Owner;
 use crate::audit::Audit;
 use crate::catalog::Tool;
 use crate::upstream::Caller;
@@ -84,6 +85,7 @@ pub(crate) struct Approvals {
 #[derive(Debug)]
 struct Execution {
     caller: Caller,
+    owner: Owner,
     /// For the lines that are shown.
     code: Arc<str>,
     audit: Arc<Audit>,
@@ -102,8 +104,14 @@ impl Execution {
 }
 
 impl Approvals {
-    pub(crate) fn new(caller: Caller, code: Arc<str>, approvers: Arc<Approvers>, audit: Arc<Audit>) -> Self {
-        let of = Execution { caller, code, audit, approvers, grants: Mutex::default() };
+    pub(crate) fn new(
+        caller: Caller,
+        owner: Owner,
+        code: Arc<str>,
+        approvers: Arc<Approvers>,
+        audit: Arc<Audit>,
+    ) -> Self {
+        let of = Execution { caller, owner, code, audit, approvers, grants: Mutex::default() };
         Self { of: Arc::new(of), queue: OnceLock::new(), waiting: Mutex::default() }
     }
 

@@ -19,7 +19,7 @@ impl Gate {
         &self,
         from: &Requester,
         subject: Subject<'_>,
-        destination: Destination<'_>,
+        destination: &Destination<'_>,
     ) -> Result<(), Failure> {
         let Subject { server, item, .. } = subject;
         if let Some(left_out) = self.left_out(from, server, item) {
@@ -196,15 +196,14 @@ impl Gate {
         server: &ServerName,
     ) -> Result<Destination<'_>, Failure> {
         if is_skills(server) {
-            return self.skills().map(Destination::Skills);
+            return self.skills(from).map(Destination::Skills);
         }
         self.connection(from, server).map(Destination::Upstream)
     }
 
     /// To a server that the execution may know of, or of which it is told that it was left out.
     pub(super) fn connection(&self, from: &Requester, server: &ServerName) -> Result<&Connection, Failure> {
-        let in_scope = from.scope.servers().contains(server);
-        let known = self.upstreams.get(server).filter(|_| in_scope || from.scope.left_out().is_some());
+        let known = self.upstreams.get(server).filter(|_| from.scope.may_know_of(server));
         known.ok_or_else(|| {
             let names: Vec<&str> = from.scope.servers().iter().take(50).map(ServerName::as_str).collect();
             let told = if names.is_empty() {

@@ -30,48 +30,48 @@ pub(super) fn is_skills(server: &ServerName) -> bool {
 }
 
 /// Where a call goes.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum Destination<'g> {
     Upstream(&'g Connection),
-    Skills(&'g Arc<Skills>),
+    Skills(Arc<Skills>),
 }
 
 /// What a destination offers when it is asked.
 pub(super) enum Offered<'g> {
     Upstream(&'g Connection, Arc<Offer>),
-    Skills(&'g Arc<Skills>),
+    Skills(Arc<Skills>),
 }
 
 /// A destination whose turn it is to be called.
 pub(super) enum Ready<'g> {
     Upstream { connection: &'g Connection, offer: Arc<Offer>, slot: Slot },
-    Skills(&'g Arc<Skills>),
+    Skills(Arc<Skills>),
 }
 
 impl<'g> Destination<'g> {
     /// The tools as they were last known, without waiting.
-    pub(super) fn known(self) -> Option<Arc<Catalogue>> {
+    pub(super) fn known(&self) -> Option<Arc<Catalogue>> {
         match self {
             Self::Upstream(connection) => connection.known(),
             Self::Skills(_) => Some(OFFERED.clone()),
         }
     }
 
-    pub(super) async fn offer(self) -> Result<Offered<'g>, Failure> {
+    pub(super) async fn offer(&self) -> Result<Offered<'g>, Failure> {
         match self {
             Self::Upstream(connection) => Ok(Offered::Upstream(connection, connection.offer().await?)),
-            Self::Skills(skills) => Ok(Offered::Skills(skills)),
+            Self::Skills(skills) => Ok(Offered::Skills(skills.clone())),
         }
     }
 
     /// Waits for its turn. From then on a server is not stopped for idleness; before, it may have been.
-    pub(super) async fn turn(self) -> Result<Ready<'g>, Failure> {
+    pub(super) async fn turn(&self) -> Result<Ready<'g>, Failure> {
         match self {
             Self::Upstream(connection) => {
                 let slot = connection.slot().await?;
                 Ok(Ready::Upstream { connection, offer: connection.offer().await?, slot })
             }
-            Self::Skills(skills) => Ok(Ready::Skills(skills)),
+            Self::Skills(skills) => Ok(Ready::Skills(skills.clone())),
         }
     }
 }
@@ -127,7 +127,7 @@ impl Ready<'_> {
                 connection.call(&offer, slot, permitted, timeout, caller).await
             }
             Self::Skills(skills) => {
-                save(skills, &permitted.into_arguments(), |skills, skill| {
+                save(&skills, &permitted.into_arguments(), |skills, skill| {
                     skills.save(skill).map(|saved| (saved, State::Saved))
                 })
                 .await
@@ -161,8 +161,8 @@ async fn save(
     how: fn(&Skills, &Skill) -> Result<(Skill, State), StoreError>,
 ) -> Reply {
     let skill = Skill::proposed(arguments).map_err(invalid)?;
-    let skills = skills.clone();
-    let saved = tokio::task::spawn_blocking(move || how(&skills, &skill)).await;
+    let its = skills.clone();
+    let saved = tokio::task::spawn_blocking(move || how(&its, &skill)).await;
     let saved = saved.map_err(|error| failure(FailureCode::ToolFailed, error.to_string()))?;
     let (saved, state) = saved.map_err(|error| match error {
         StoreError::Refused(_) => {
@@ -183,8 +183,8 @@ async fn save(
             told["state"] = "draft".into();
             told["message"] = format!(
                 "there is nobody to ask, so the skill is kept as a draft that cannot be imported; a person looks at it and \
-                 runs `lockhouse skills approve {}`",
-                saved.name
+                 runs `{}`",
+                skills.to_approve(&saved.name)
             )
             .into();
         }

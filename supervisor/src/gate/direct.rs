@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::arguments::Given;
 use super::{Asked, Gate, Requester, Scope};
+use crate::access::Principal;
 use crate::catalog::Tool;
 use crate::upstream::Connection;
 
@@ -33,19 +34,13 @@ impl Gate {
         imported.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Of the servers that AI clients have directly, what one may know that was granted `only` these.
-    pub(crate) fn direct_scope(&self, only: Option<&[String]>) -> Scope {
-        let direct: Vec<ServerName> = self.direct().map(|(name, ..)| name.clone()).collect();
-        let Some(only) = only else { return Scope::all(direct) };
-        let known: Vec<ServerName> = self.upstreams.iter().map(|(name, _)| name.clone()).collect();
-        // A grant may name servers that are not configured here any more.
-        let meant = |name: &&String| {
-            let server = name.split('.').next().unwrap_or_default();
-            known.iter().any(|known| known.as_str() == server)
-        };
-        let only: Vec<String> = only.iter().filter(meant).cloned().collect();
-        let scope = Scope::named(&known, &only).or_else(|_| Scope::named(&known, &[]));
-        scope.unwrap_or_else(|_| Scope::all(Vec::new())).within(&direct)
+    /// Of the servers that AI clients have directly, what one may know of.
+    pub(crate) fn direct_scope(&self, principal: &Principal) -> Scope {
+        let all = Scope::all(self.direct().map(|(name, ..)| name.clone()).collect());
+        match principal.only() {
+            Some(only) => all.granted(only),
+            None => all,
+        }
     }
 
     /// Whether a client may know of a tool.

@@ -19,10 +19,14 @@ const NAME_CHARS_MAX: usize = 80;
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     servers: Vec<ServerName>,
-    /// Of a server that is here, these tools alone.
-    tools: BTreeMap<ServerName, Vec<Pattern>>,
+    /// Of a server that is here, those tools alone that every one of these lists has.
+    tools: BTreeMap<ServerName, Vec<Vec<Pattern>>>,
     /// Whether skills may be saved.
     skills: bool,
+    /// What may be known of; more than is in it, where a request left something out.
+    known: Vec<ServerName>,
+    /// Whether its client was granted but a part of what the policy permits.
+    is_granted: bool,
     /// As it was asked for, when it was.
     written: Option<String>,
 }
@@ -30,51 +34,43 @@ pub(crate) struct Scope {
 impl Scope {
     /// All of these.
     pub(crate) fn all(servers: Vec<ServerName>) -> Self {
-        Self { servers, tools: BTreeMap::new(), skills: true, written: None }
+        let known = servers.clone();
+        Self { servers, tools: BTreeMap::new(), skills: true, known, is_granted: false, written: None }
     }
 
-    /// Of these the ones that are named: a server as `NAME`, and of one some tools as `NAME.TOOL` or `NAME.BEGINNING*`.
+    /// Of this what a client was granted. What it names and is not there grants nothing: it may be there tomorrow.
+    pub(crate) fn granted(self, only: &[String]) -> Self {
+        let of = Names::of(only.iter().filter_map(|name| Named::of(&self.servers, name).ok()));
+        let granted = self.narrowed(of);
+        Self { known: granted.servers.clone(), is_granted: true, ..granted }
+    }
+
+    /// Of this what is named: a server as `NAME`, and of one some tools as `NAME.TOOL` or `NAME.BEGINNING*`.
     ///
     /// # Errors
     /// What is wrong with the first that means nothing.
-    pub(crate) fn named(known: &[ServerName], names: &[String]) -> Result<Self, String> {
+    pub(crate) fn named(self, names: &[String]) -> Result<Self, String> {
         if names.len() > NAMES_MAX {
             return Err(format!("servers has {} names, and may have {NAMES_MAX}", names.len()));
         }
-        let (mut whole, mut tools) = (Vec::new(), BTreeMap::<ServerName, Vec<Pattern>>::new());
-        let mut skills = false;
-        for name in names {
-            if name == SKILLS {
-                skills = true;
-                continue;
-            }
-            let (server, tool) = match name.split_once('.') {
-                Some((server, tool)) => (server, Some(tool)),
-                None => (name.as_str(), None),
-            };
-            let server = known.iter().find(|known| known.as_str() == server).cloned().ok_or_else(|| {
-                let there: Vec<&str> = known.iter().take(NAMED_MAX).map(ServerName::as_str).collect();
-                format!("there is no server {:?}; there are: {}", beginning(server), there.join(", "))
-            })?;
-            match tool {
-                None => whole.push(server),
-                Some(tool) => {
-                    let pattern = Pattern::parse(Subject::Tools, tool).map_err(|error| {
-                        format!("{:?} names no tool of server {server}: {error}", beginning(tool))
-                    })?;
-                    tools.entry(server).or_default().push(pattern);
-                }
-            }
-        }
-        tools.retain(|server, _| !whole.contains(server));
-        let servers = known.iter().filter(|name| whole.contains(name) || tools.contains_key(name));
+        let meant = names.iter().map(|name| Named::of(&self.servers, name));
+        let of = Names::of(meant.collect::<Result<Vec<Named>, String>>()?);
         let mut written: Vec<String> =
             names.iter().take(NAMED_MAX).map(|name| format!("{:?}", beginning(name))).collect();
         if names.len() > NAMED_MAX {
             written.push("…".to_owned());
         }
         let written = Some(format!("[{}]", written.join(", ")));
-        Ok(Self { servers: servers.cloned().collect(), tools, skills, written })
+        Ok(Self { written, ..self.narrowed(of) })
+    }
+
+    fn narrowed(mut self, of: Names) -> Self {
+        self.servers.retain(|server| of.whole.contains(server) || of.tools.contains_key(server));
+        for (server, patterns) in of.tools {
+            self.tools.entry(server).or_default().push(patterns);
+        }
+        self.skills &= of.skills;
+        self
     }
 
     /// As far as it is configured now.
@@ -93,8 +89,9 @@ impl Scope {
     }
 
     pub(super) fn has(&self, server: &ServerName, item: &Item) -> bool {
-        let has_part = |patterns: &Vec<Pattern>| {
-            matches!(item, Item::Tool(_)) && patterns.iter().any(|pattern| pattern.permits(item))
+        let has_part = |lists: &Vec<Vec<Pattern>>| {
+            let is_in = |patterns: &Vec<Pattern>| patterns.iter().any(|pattern| pattern.permits(item));
+            matches!(item, Item::Tool(_)) && lists.iter().all(is_in)
         };
         if is_skills(server) {
             return self.skills;
@@ -102,11 +99,78 @@ impl Scope {
         self.servers.contains(server) && self.tools.get(server).is_none_or(has_part)
     }
 
-    /// Why something is not in it, when whoever started the execution left it out.
+    /// Whether it may be told of a server that it is left out.
+    pub(super) fn may_know_of(&self, server: &ServerName) -> bool {
+        self.known.contains(server)
+    }
+
+    /// Why something is not in it, when whoever started the execution left it out, or its client was not granted it.
     pub(super) fn left_out(&self) -> Option<Failure> {
-        let written = self.written.as_ref()?;
-        let message = format!("this execution was started with servers = {written}");
+        let message = match &self.written {
+            Some(written) => format!("this execution was started with servers = {written}"),
+            None if self.is_granted => "it is not among what this client was granted".to_owned(),
+            None => return None,
+        };
         Some(failure(FailureCode::Denied, message))
+    }
+}
+
+/// What one name means.
+enum Named {
+    Skills,
+    Whole(ServerName),
+    Part(ServerName, Pattern),
+}
+
+impl Named {
+    fn of(known: &[ServerName], name: &str) -> Result<Self, String> {
+        if name == SKILLS {
+            return Ok(Self::Skills);
+        }
+        let (server, tool) = match name.split_once('.') {
+            Some((server, tool)) => (server, Some(tool)),
+            None => (name, None),
+        };
+        let server = known.iter().find(|known| known.as_str() == server).cloned().ok_or_else(|| {
+            let there: Vec<&str> = known.iter().take(NAMED_MAX).map(ServerName::as_str).collect();
+            format!("there is no server {:?}; there are: {}", beginning(server), there.join(", "))
+        })?;
+        let Some(tool) = tool else { return Ok(Self::Whole(server)) };
+        let pattern = Pattern::parse(Subject::Tools, tool)
+            .map_err(|error| format!("{:?} names no tool of server {server}: {error}", beginning(tool)))?;
+        Ok(Self::Part(server, pattern))
+    }
+}
+
+/// What is wrong with a name that a client is to be granted, whatever servers there are.
+pub(crate) fn no_grant(name: &str) -> Option<String> {
+    let server = name.split_once('.').map_or(name, |(server, _)| server);
+    match ServerName::new(server) {
+        Ok(server) => Named::of(&[server], name).err(),
+        Err(error) => Some(format!("{:?} is no name of a server: {error}", beginning(name))),
+    }
+}
+
+/// What all names together mean.
+#[derive(Default)]
+struct Names {
+    whole: Vec<ServerName>,
+    tools: BTreeMap<ServerName, Vec<Pattern>>,
+    skills: bool,
+}
+
+impl Names {
+    fn of(names: impl IntoIterator<Item = Named>) -> Self {
+        let mut all = Self::default();
+        for name in names {
+            match name {
+                Named::Skills => all.skills = true,
+                Named::Whole(server) => all.whole.push(server),
+                Named::Part(server, pattern) => all.tools.entry(server).or_default().push(pattern),
+            }
+        }
+        all.tools.retain(|server, _| !all.whole.contains(server));
+        all
     }
 }
 
@@ -125,7 +189,47 @@ mod tests {
     }
 
     fn scope(names: &[&str]) -> Result<Scope, String> {
-        Scope::named(&known(), &names.iter().map(ToString::to_string).collect::<Vec<_>>())
+        Scope::all(known()).named(&owned(names))
+    }
+
+    fn owned(names: &[&str]) -> Vec<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_granted_is_narrowed_and_never_widened() {
+        let has = |scope: &Scope, server: &str, tool: &str| {
+            let tool = Item::Tool(ToolName::new(tool).expect("a name"));
+            scope.has(&ServerName::new(server).expect("a name"), &tool)
+        };
+        let granted = |only: &[&str]| Scope::all(known()).granted(&owned(only));
+        let rows: [(&[&str], &[&str], &str); 7] = [
+            (&["git"], &["git"], "git.log git.list_all"),
+            (&["git.l*", "gone", "gone.x"], &["git"], "git.log git.list_all"),
+            (&["git.l*"], &["git.li*"], "git.list_all"),
+            (&["git.log"], &["git.li*"], ""),
+            (&["git.li*"], &["git.l*", "git.log"], "git.list_all"),
+            (&["gone"], &[], ""),
+            (&["git", "files"], &["files"], "files.read"),
+        ];
+        for (only, servers, expected) in rows {
+            let scope = granted(only).named(&owned(servers)).expect("names");
+            let tools = [("git", "log"), ("git", "list_all"), ("files", "read")];
+            let had = tools.iter().filter(|(server, tool)| has(&scope, server, tool));
+            let had: Vec<String> = had.map(|(server, tool)| format!("{server}.{tool}")).collect();
+            assert_eq!(had.join(" "), expected, "{only:?} {servers:?}");
+        }
+        assert_eq!(
+            granted(&["git"]).named(&owned(&["files"])).expect_err("not granted"),
+            r#"there is no server "files"; there are: git"#
+        );
+        assert!(!granted(&["git"]).skills && granted(&["skills"]).skills);
+        assert!(!granted(&["git"]).named(&owned(&["skills"])).expect("a name").skills);
+        for (name, is_one) in
+            [("git", true), ("a.b*", true), ("skills", true), ("a b", false), ("a.", false), ("", false)]
+        {
+            assert_eq!(no_grant(name).is_none(), is_one, "{name:?}");
+        }
     }
 
     #[test]

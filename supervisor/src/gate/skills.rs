@@ -13,17 +13,18 @@ use crate::skills::{Name, Origin, Skills};
 const FOUND_MAX: usize = 50;
 
 impl Gate {
-    /// Skills, if they are not turned off.
-    pub(super) fn skills(&self) -> Result<&Arc<Skills>, Failure> {
+    /// The skills of a client, if they are not turned off.
+    pub(super) fn skills(&self, from: &Requester) -> Result<Arc<Skills>, Failure> {
         let off = || {
             failure(FailureCode::NotFound, "skills are turned off in the configuration of Lockhouse".into())
         };
-        self.skills.as_ref().ok_or_else(off)
+        let skills = self.skills.as_ref().ok_or_else(off)?;
+        Ok(Arc::new(skills.of(from.principal.name())))
     }
 
     /// The code of a skill. That it was loaded is in the log before the worker has it.
     pub(super) async fn load_skill(&self, from: &Requester, name: &SkillName) -> Reply {
-        let skills = self.skills()?.clone();
+        let skills = self.skills(from)?;
         let name = Name::try_from(name).map_err(|wrong| failure(FailureCode::NotFound, wrong))?;
         let loaded = tokio::task::spawn_blocking(move || skills.load(&name)).await;
         let loaded = loaded.map_err(|error| failure(FailureCode::NotFound, error.to_string()))?;
@@ -44,8 +45,8 @@ impl Gate {
         Ok(told.to_string().into_bytes())
     }
 
-    pub(super) async fn search_skills(&self, query: String, limit: usize) -> Reply {
-        let skills = self.skills()?.clone();
+    pub(super) async fn search_skills(&self, from: &Requester, query: String, limit: usize) -> Reply {
+        let skills = self.skills(from)?;
         let searching = move || -> Value {
             let found = skills.search(&query, limit.clamp(1, FOUND_MAX));
             found.iter().map(|skill| skill.summary()).collect()

@@ -12,10 +12,20 @@ use super::{Bounds, COUNT_MAX, Owner};
 #[derive(Debug, Default)]
 pub(super) struct Memory(VecDeque<Kept>);
 
+/// What is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A part of an answer that was too long to be shown.
+    Part,
+    /// The answer of a run that outlived its request.
+    Answer,
+}
+
 #[derive(Debug)]
 struct Kept {
     owner: Owner,
     handle: ResultHandle,
+    kind: Kind,
     json: Arc<str>,
     since: Instant,
 }
@@ -25,28 +35,36 @@ impl Memory {
         &mut self,
         owner: Owner,
         handle: ResultHandle,
+        kind: Kind,
         json: Arc<str>,
         bounds: &Bounds,
         now: Instant,
     ) {
         self.drop_old(bounds, now);
         let bytes = json.len() as u64;
-        while self.0.len() >= COUNT_MAX || self.bytes() + bytes > bounds.bytes {
-            let Some(oldest) = self.oldest_of_whoever_keeps_most() else { break };
+        while self.0.len() >= COUNT_MAX {
+            // By number: who keeps a thousand small ones costs nobody a large one.
+            let Some(oldest) = self.oldest_of_whoever_keeps_most(|_| 1) else { break };
             self.0.remove(oldest);
         }
-        self.0.push_back(Kept { owner, handle, json, since: now });
+        while self.bytes() + bytes > bounds.bytes {
+            let Some(oldest) = self.oldest_of_whoever_keeps_most(|kept| kept.json.len()) else { break };
+            self.0.remove(oldest);
+        }
+        self.0.push_back(Kept { owner, handle, kind, json, since: now });
     }
 
     pub(super) fn get(
         &mut self,
         owner: Owner,
         handle: &ResultHandle,
+        kind: Kind,
         bounds: &Bounds,
         now: Instant,
     ) -> Option<Arc<str>> {
         self.drop_old(bounds, now);
-        let found = self.0.iter().find(|kept| kept.owner == owner && kept.handle == *handle);
+        let is_it = |kept: &&Kept| kept.owner == owner && kept.handle == *handle && kept.kind == kind;
+        let found = self.0.iter().find(is_it);
         found.map(|kept| kept.json.clone())
     }
 
@@ -59,10 +77,9 @@ impl Memory {
     }
 
     /// One client that keeps much does not cost another what it keeps.
-    fn oldest_of_whoever_keeps_most(&self) -> Option<usize> {
-        let of = |owner: Owner| -> usize {
-            self.0.iter().filter(|kept| kept.owner == owner).map(|kept| kept.json.len()).sum()
-        };
+    fn oldest_of_whoever_keeps_most(&self, weight: fn(&Kept) -> usize) -> Option<usize> {
+        let of =
+            |owner: Owner| -> usize { self.0.iter().filter(|kept| kept.owner == owner).map(weight).sum() };
         let mut owners: Vec<Owner> = Vec::new();
         for kept in &self.0 {
             if !owners.contains(&kept.owner) {
@@ -90,9 +107,10 @@ mod tests {
     fn what_is_kept_is_its_owners_until_its_time_is_over() {
         let (mut memory, now) = (Memory::default(), Instant::now());
         let (one, other) = (Owner::of_connection(), Owner::of_connection());
-        memory.keep(one, handle("a"), "1".into(), &BOUNDS, now);
-        let mut get =
-            |owner, name, after| memory.get(owner, &handle(name), &BOUNDS, now + Duration::from_secs(after));
+        memory.keep(one, handle("a"), Kind::Part, "1".into(), &BOUNDS, now);
+        let mut get = |owner, name, after| {
+            memory.get(owner, &handle(name), Kind::Part, &BOUNDS, now + Duration::from_secs(after))
+        };
         assert_eq!(get(one, "a", 59).as_deref(), Some("1"));
         assert_eq!(get(other, "a", 59), None);
         assert_eq!(get(one, "b", 59), None);
@@ -103,13 +121,26 @@ mod tests {
     fn room_is_made_by_whoever_keeps_most() {
         let (mut memory, now) = (Memory::default(), Instant::now());
         let (little, much) = (Owner::of_connection(), Owner::of_connection());
-        memory.keep(little, handle("little"), "x".repeat(10).into(), &BOUNDS, now);
+        memory.keep(little, handle("little"), Kind::Part, "x".repeat(10).into(), &BOUNDS, now);
         for name in ["a", "b", "c", "d"] {
-            memory.keep(much, handle(name), "x".repeat(25).into(), &BOUNDS, now);
+            memory.keep(much, handle(name), Kind::Part, "x".repeat(25).into(), &BOUNDS, now);
         }
-        let mut is_there = |owner, name| memory.get(owner, &handle(name), &BOUNDS, now).is_some();
+        let mut is_there = |owner, name| memory.get(owner, &handle(name), Kind::Part, &BOUNDS, now).is_some();
         assert!(is_there(little, "little") && !is_there(much, "a"));
         assert!(["b", "c", "d"].into_iter().all(|name| is_there(much, name)));
+    }
+
+    #[test]
+    fn many_small_ones_cost_another_client_no_large_one() {
+        let (mut memory, now) = (Memory::default(), Instant::now());
+        let (few, many) = (Owner::of_connection(), Owner::of_connection());
+        let bounds = Bounds { bytes: 1 << 20, ..BOUNDS };
+        memory.keep(few, handle("large"), "x".repeat(100_000).into(), &bounds, now);
+        for number in 0..2 * COUNT_MAX {
+            memory.keep(many, handle(&number.to_string()), "1".into(), &bounds, now);
+        }
+        assert!(memory.get(few, &handle("large"), &bounds, now).is_some());
+        assert_eq!(memory.0.len(), COUNT_MAX);
     }
 
     #[test]
@@ -117,9 +148,9 @@ mod tests {
         let (mut memory, now) = (Memory::default(), Instant::now());
         let bounds = Bounds { bytes: 1 << 20, ..BOUNDS };
         for number in 0..=COUNT_MAX {
-            memory.keep(Owner::LOCAL, handle(&number.to_string()), "1".into(), &bounds, now);
+            memory.keep(Owner::LOCAL, handle(&number.to_string()), Kind::Part, "1".into(), &bounds, now);
         }
-        assert!(memory.get(Owner::LOCAL, &handle("0"), &bounds, now).is_none());
-        assert!(memory.get(Owner::LOCAL, &handle("1"), &bounds, now).is_some());
+        assert!(memory.get(Owner::LOCAL, &handle("0"), Kind::Part, &bounds, now).is_none());
+        assert!(memory.get(Owner::LOCAL, &handle("1"), Kind::Part, &bounds, now).is_some());
     }
 }

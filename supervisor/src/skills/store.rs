@@ -13,6 +13,7 @@ use nix::fcntl::{AT_FDCWD, Flock, FlockArg, RenameFlags, renameat2};
 use super::folder::{self, Unreadable};
 use super::name::Name;
 use super::skill::Skill;
+use crate::access::Owner;
 use crate::files;
 
 /// Skills, and drafts.
@@ -25,6 +26,10 @@ const ENTRIES_MAX: usize = 2_000;
 
 const VERSIONS: &str = "versions";
 const DRAFTS: &str = ".drafts";
+/// Folders of clients, and in each of these a file with its client's name.
+const CLIENTS: &str = ".clients";
+const CLIENT: &str = ".client";
+const CLIENT_BYTES_MAX: u64 = 4 * 1024;
 const LOCK: &str = ".lock";
 /// Begins the name of a folder that is not whole yet, or not needed any more.
 const UNFINISHED: &str = ".new-";
@@ -51,11 +56,35 @@ pub(crate) enum Draft {
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     directory: PathBuf,
+    /// Whose they are, where it is not the one who runs Lockhouse.
+    client: Option<String>,
 }
 
 impl Store {
     pub(super) fn at(directory: PathBuf) -> Self {
-        Self { directory }
+        Self { directory, client: None }
+    }
+
+    /// The skills of one client, in a folder of its own that nothing else looks into.
+    pub(super) fn of_client(&self, client: &str) -> Self {
+        let folder = Owner::of_name(client).to_hex();
+        Self { directory: self.directory.join(CLIENTS).join(folder), client: Some(client.to_owned()) }
+    }
+
+    pub(super) fn client(&self) -> Option<&str> {
+        self.client.as_deref()
+    }
+
+    /// The clients that have folders here.
+    pub(super) fn clients(&self) -> Vec<String> {
+        let clients = self.directory.join(CLIENTS);
+        let named = |folder: String| {
+            let name = files::read_bounded(&clients.join(folder).join(CLIENT), CLIENT_BYTES_MAX).ok()??;
+            (!name.is_empty()).then_some(name)
+        };
+        let mut names: Vec<String> = folders(&clients).filter_map(named).collect();
+        names.sort();
+        names
     }
 
     pub(super) fn directory(&self) -> &Path {
@@ -221,6 +250,9 @@ impl Store {
 
     fn lock(&self) -> Result<Flock<File>, StoreError> {
         let locked = files::private_directory(&self.directory).and_then(|()| {
+            if let Some(client) = &self.client {
+                let _ = files::create_for_good(&self.directory.join(CLIENT), client.as_bytes())?;
+            }
             let path = self.directory.join(LOCK);
             let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
             Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())

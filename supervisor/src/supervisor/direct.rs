@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use lockhouse_policies::Listing;
-use lockhouse_protocol::{ExecutionId, Failure, FailureCode, ServerName};
+use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use tokio_util::sync::CancellationToken;
 
 use super::Supervisor;
-use crate::access::Principal;
 use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::gate::{Asked, Entries, Gate, Requester};
 use crate::upstream::{Caller, Failed, Wire};
@@ -28,7 +27,6 @@ impl Supervisor {
     /// Makes a call on behalf of an AI client, on the way of every call.
     pub(crate) async fn call_directly(
         &self,
-        principal: &Principal,
         line: Line,
         wire: Wire,
         asked: Asked,
@@ -36,7 +34,7 @@ impl Supervisor {
         cancelled: &CancellationToken,
     ) -> Landed {
         let (gate, wire) = (self.gate(), Arc::new(wire));
-        let from = self.direct_requester(&gate, principal, line, Some(wire.clone()));
+        let from = self.direct_requester(&gate, line, Some(wire.clone()));
         let begun = Instant::now();
         let reply = tokio::select! {
             reply = gate.directly(&from, &asked, arguments) => reply,
@@ -54,30 +52,23 @@ impl Supervisor {
     /// What a server lists of resources or prompts, as far as the client may know of it.
     pub(crate) async fn list_directly(
         &self,
-        principal: &Principal,
         line: Line,
         server: &ServerName,
         listing: Listing,
     ) -> Option<Entries> {
         let gate = self.gate();
-        let from = self.direct_requester(&gate, principal, line, None);
+        let from = self.direct_requester(&gate, line, None);
         gate.listed_directly(&from, server, listing).await
     }
 
-    fn direct_requester(
-        &self,
-        gate: &Gate,
-        principal: &Principal,
-        line: Line,
-        wire: Option<Arc<Wire>>,
-    ) -> Requester {
-        let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
-        let (client, owner, questions) = (line.client.clone(), line.owner, OpenQuestions::default());
+    fn direct_requester(&self, gate: &Gate, line: Line, wire: Option<Arc<Wire>>) -> Requester {
+        let (execution, client, questions) = (line.execution, line.client.clone(), OpenQuestions::default());
+        let principal = line.principal.clone();
         let patience = self.settings.limits.question;
-        let ai_client = AiClient::new(line, execution, gate.audit(), patience, questions.clone());
+        let ai_client = AiClient::new(line, gate.audit(), patience, questions.clone());
         let caller = Caller { execution, client, ai_client: Some(ai_client), questions, wire };
-        let scope = gate.direct_scope(principal.only());
-        Requester::new(caller, owner, scope, "".into(), self.approvers.clone(), gate.audit())
+        let scope = gate.direct_scope(&principal);
+        Requester::new(caller, principal, scope, "".into(), self.approvers.clone(), gate.audit())
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use lockhouse_policies::{Item, Listing, PermittedCall};
 use lockhouse_protocol::{Failure, FailureCode};
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequest, ErrorCode, ErrorData, GetPromptRequest,
-    GetPromptRequestParams, ReadResourceRequest, ReadResourceRequestParams,
+    CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequest, ErrorCode, ErrorData,
+    GetPromptRequest, GetPromptRequestParams, ReadResourceRequest, ReadResourceRequestParams,
 };
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
@@ -92,7 +92,8 @@ impl Connection {
         caller: &Caller,
     ) -> Result<Vec<u8>, Unsuccessful> {
         let wire = caller.wire.as_deref();
-        if matches!(wire, Some(Wire { verb: Verb::Subscribe, .. })) && followed::by_subscription(&offer.peer) {
+        if matches!(wire, Some(Wire { verb: Verb::Subscribe, .. })) && followed::by_subscription(&offer.peer)
+        {
             return self.follow(offer, item, patience.limit).await;
         }
         let mut given = wire.map(Wire::take_given).unwrap_or_default();
@@ -225,7 +226,9 @@ fn verb_request(verb: &Verb, item: &Item) -> ClientRequest {
         Verb::Subscribe => {
             ClientRequest::SubscribeRequest(SubscribeRequest::new(SubscribeRequestParams::new(uri())))
         }
-        Verb::Complete(parameters) => ClientRequest::CompleteRequest(CompleteRequest::new(parameters.clone())),
+        Verb::Complete(parameters) => {
+            ClientRequest::CompleteRequest(CompleteRequest::new(parameters.clone()))
+        }
         Verb::Usual => request(item, Map::new(), Given::default()),
     }
 }

@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
 use super::callers::Callers;
-use super::notices::Notices;
 use super::definition::{Decode, Exposure, ServerDefinition, ServerLimits};
 use super::hold::{Holder, Signals};
 use super::link::Link;
+use super::notices::Notices;
 use super::pins::Pins;
 use super::places::Places;
 use super::secrets::Secrets;

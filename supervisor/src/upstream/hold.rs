@@ -9,11 +9,11 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
-use super::notices::{Notice, Notices};
 use super::connection::{Offer, State};
-use super::followed::Followed;
 use super::definition::{ServerDefinition, ServerLimits};
+use super::followed::Followed;
 use super::link::{Link, told};
+use super::notices::{Notice, Notices};
 use super::pins::Pins;
 use super::slots::Slots;
 use super::start::{Refusal, Starter};
@@ -65,7 +65,14 @@ pub(super) struct Signals {
 impl Signals {
     pub(super) fn new(limits: ServerLimits, notices: Option<Notices>) -> Self {
         let (wanted, suspect) = (Notify::new(), Notify::new());
-        Self { wanted, suspect, status: Mutex::default(), slots: Slots::new(limits), notices, followed: Followed::default() }
+        Self {
+            wanted,
+            suspect,
+            status: Mutex::default(),
+            slots: Slots::new(limits),
+            notices,
+            followed: Followed::default(),
+        }
     }
 
     /// Whether AI clients have the server directly.

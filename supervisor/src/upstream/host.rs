@@ -7,7 +7,7 @@ use lockhouse_policies::printable;
 use lockhouse_protocol::ServerName;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities,  ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
     ElicitationCapability, ErrorData, FormElicitationCapability, Implementation, ProgressNotificationParam,
     ProtocolVersion, ResourceUpdatedNotificationParam, UrlElicitationCapability,
 };
@@ -15,8 +15,8 @@ use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::Notify;
 
 use super::callers::{Asking, Callers};
-use super::notices::Notice;
 use super::hold::Signals;
+use super::notices::Notice;
 use crate::ai_client::{AiClient, Answer, Mode, Question, Unasked};
 
 /// Characters of a server's words about its progress that are passed on.

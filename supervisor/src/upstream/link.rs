@@ -131,7 +131,11 @@ impl Link {
 }
 
 /// From 2026-07-28 on a server tells of its tools only whoever asked to be told.
-fn subscribe(peer: &Peer<RoleClient>, changed: &Arc<Notify>, signals: Arc<Signals>) -> Option<JoinHandle<()>> {
+fn subscribe(
+    peer: &Peer<RoleClient>,
+    changed: &Arc<Notify>,
+    signals: Arc<Signals>,
+) -> Option<JoinHandle<()>> {
     let info = peer.peer_info()?;
     let mut filter = SubscriptionFilter::default();
     let of = &info.capabilities;

@@ -107,7 +107,7 @@ impl Task {
             | Self::TypeScriptCall(number) => {
                 content["status"] == "ok" && content["value"] == u64::from(number) * 7 + 1
             }
-            Self::Search => content["tools"][0]["name"] == "add",
+            Self::Search => content["tools"][0]["tool"] == "add",
             Self::List => result["tools"].as_array().is_some_and(|tools: &Vec<Value>| tools.len() == 3),
         };
         if right { Ok(()) } else { Err("a wrong answer") }

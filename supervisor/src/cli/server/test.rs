@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lockhouse_protocol::{CallId, ExecutionId, Request, ServerName, ToolName};
 
 use super::{find, load};
-use crate::access::Owner;
+use crate::access::Principal;
 use crate::ai_client::OpenQuestions;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::unavailable::why_unavailable;
@@ -136,11 +136,12 @@ async fn connected(connection: &Connection, begun: Instant, advice: &str, steps:
 /// One call, on the same way as a program's: the policy decides, and there is a record of it.
 async fn called(supervisor: &Supervisor, name: &ServerName, call: Request, steps: &mut Steps) {
     let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
-    let caller = Caller { execution, client: None, ai_client: None, questions: OpenQuestions::default(), wire: None };
+    let caller =
+        Caller { execution, client: None, ai_client: None, questions: OpenQuestions::default(), wire: None };
     let (gate, approvers) = (supervisor.gate(), supervisor.approvers().clone());
     let from = Requester::new(
         caller,
-        Owner::LOCAL,
+        Principal::local(),
         Scope::all(vec![name.clone()]),
         "".into(),
         approvers,

@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lockhouse_protocol::ServerName;
-use rmcp::model::{
-    ErrorData, ResourceUpdatedNotificationParam, SubscriptionFilter,
-};
+use rmcp::model::{ErrorData, ResourceUpdatedNotificationParam, SubscriptionFilter};
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use sha2::{Digest, Sha256};
 use tokio::sync::broadcast::Receiver;
@@ -111,7 +109,8 @@ impl Front {
         let front = Self { direct: self.direct.anew(), ..self.clone() };
         let mut notices = self.supervisor.gate().upstreams().notices().listen();
         tokio::spawn(async move {
-            let name = principal.client(peer.peer_info().map(|info| info.client_info.name.clone()).as_deref());
+            let name =
+                principal.client(peer.peer_info().map(|info| info.client_info.name.clone()).as_deref());
             let mut seen = front.tools_digest(&principal, name.as_ref()).await;
             loop {
                 let changed = tokio::select! {

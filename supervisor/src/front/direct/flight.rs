@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{
-    CustomNotification, ElicitRequest, ErrorData, InputRequest,
-    InputRequiredResult, InputResponses, ServerNotification,
+    CustomNotification, ElicitRequest, ErrorData, InputRequest, InputRequiredResult, InputResponses,
+    ServerNotification,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::Value;
@@ -16,6 +16,7 @@ use tokio_util::sync::DropGuard;
 
 use crate::access::{Owner, Principal};
 use crate::ai_client::{Answer, Message, Passed, Posed, Question, Unasked};
+use crate::front::runs::new_handle;
 use crate::front::{ask, calls_again};
 use crate::supervisor::Landed;
 
@@ -86,13 +87,17 @@ impl Flight {
                         Err(flight) => self = flight,
                     }
                 }
-                Message::Question(posed) => tokio::select! {
-                    answer = put(&context.peer, posed.question, posed.patience) => {
-                        let _ = posed.answer.send(answer);
+                Message::Question(posed) if posed.is_over() => {}
+                Message::Question(posed) => {
+                    let patience = posed.patience();
+                    tokio::select! {
+                        answer = put(&context.peer, posed.question, patience) => {
+                            let _ = posed.answer.send(answer);
+                        }
+                        landed = &mut self.landed => return over(landed),
+                        () = context.ct.cancelled() => return cancelled(),
                     }
-                    landed = &mut self.landed => return over(landed),
-                    () = context.ct.cancelled() => return cancelled(),
-                },
+                }
             }
         }
     }
@@ -149,9 +154,9 @@ async fn put(
     let parameters: rmcp::model::CreateMessageRequestParams =
         serde_json::from_value(parameters).map_err(|_| Unasked::Unable)?;
     match tokio::time::timeout(patience, peer.create_message(parameters)).await {
-        Ok(Ok(message)) => {
-            serde_json::to_value(message).map(|message| Answer::Accept(Some(message))).map_err(|_| Unasked::Unable)
-        }
+        Ok(Ok(message)) => serde_json::to_value(message)
+            .map(|message| Answer::Accept(Some(message)))
+            .map_err(|_| Unasked::Unable),
         Ok(Err(rmcp::service::ServiceError::McpError(_))) => Ok(Answer::Decline),
         Ok(Err(_)) => Err(Unasked::Unable),
         Err(_) => Ok(Answer::Silence),
@@ -177,7 +182,8 @@ impl Held {
         flight: Flight,
         posed: Posed,
     ) -> Result<InputRequiredResult, Flight> {
-        let Posed { question, patience, answer: reply } = posed;
+        let patience = posed.patience();
+        let Posed { question, answer: reply, .. } = posed;
         let owner = principal.owner();
         let is_sampling = matches!(question, Question::Sampling(_));
         let mut calls = self.calls();
@@ -193,7 +199,7 @@ impl Held {
                 return Err(flight);
             }
         };
-        let state = format!("{OURS}{}", ask::handle());
+        let state = format!("{OURS}{}", new_handle());
         let request = request.clone();
         calls.insert(state.clone(), Waiting { owner, request, flight, is_sampling, reply });
         let (held, name) = (self.clone(), state.clone());

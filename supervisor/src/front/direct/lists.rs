@@ -70,7 +70,9 @@ impl Front {
             None => 0,
             Some(cursor) => {
                 let start = cursor.parse().ok().filter(|start| *start < entries.len());
-                start.ok_or_else(|| ErrorData::invalid_params("there is no such page; list from the start", None))?
+                start.ok_or_else(|| {
+                    ErrorData::invalid_params("there is no such page; list from the start", None)
+                })?
             }
         };
         let mut bytes = 0;
@@ -98,18 +100,20 @@ impl Front {
     }
 
     pub(super) async fn tools_for(&self, principal: &Principal, client: Option<&ClientName>) -> Vec<String> {
-        let ours = tools::all().iter().filter_map(|tool| serde_json::to_string(tool).ok()).collect::<Vec<_>>();
+        let ours =
+            tools::all().iter().filter_map(|tool| serde_json::to_string(tool).ok()).collect::<Vec<_>>();
         let names = self.tool_names(true).await;
         let gate = self.supervisor.gate();
-        let scope = gate.direct_scope(principal.only());
+        let scope = gate.direct_scope(principal);
         let mut entries = ours;
         for (server, connection, _) in gate.direct() {
             let Some(catalogue) = connection.known() else { continue };
-            let shown =
-                catalogue.tools.iter().filter(|tool| gate.shows(server, tool, client, &scope));
-            entries.extend(shown.filter_map(|tool| {
-                renamed(tool.definition(), names.exposed(server, tool.name.as_str())?)
-            }));
+            let shown = catalogue.tools.iter().filter(|tool| gate.shows(server, tool, client, &scope));
+            entries.extend(
+                shown.filter_map(|tool| {
+                    renamed(tool.definition(), names.exposed(server, tool.name.as_str())?)
+                }),
+            );
         }
         entries
     }
@@ -121,12 +125,18 @@ impl Front {
             let first = gate.direct().map(|(_, connection, _)| connection.catalogue());
             join_all(first.map(|first| tokio::time::timeout(PATIENCE, first))).await;
         }
-        let direct: Vec<(&ServerName, &str, Arc<Catalogue>)> =
-            gate.direct().filter_map(|(name, connection, prefix)| Some((name, prefix, connection.known()?))).collect();
+        let direct: Vec<(&ServerName, &str, Arc<Catalogue>)> = gate
+            .direct()
+            .filter_map(|(name, connection, prefix)| Some((name, prefix, connection.known()?)))
+            .collect();
         self.direct.tool_names(&direct)
     }
 
-    async fn direct_prompts(&self, principal: &Principal, context: &RequestContext<RoleServer>) -> Vec<String> {
+    async fn direct_prompts(
+        &self,
+        principal: &Principal,
+        context: &RequestContext<RoleServer>,
+    ) -> Vec<String> {
         let listed = self.listed(principal, context, Listing::Prompts).await;
         let names = prompt_names(&listed);
         let renamed = |(server, _, prompt, name): &Entry| renamed(prompt, names.exposed(server, name)?);
@@ -140,7 +150,11 @@ impl Front {
         list: List,
     ) -> Vec<String> {
         let templates = list == List::ResourceTemplates;
-        self.resources(principal, context, templates).await.into_iter().map(|(_, resource, _)| resource).collect()
+        self.resources(principal, context, templates)
+            .await
+            .into_iter()
+            .map(|(_, resource, _)| resource)
+            .collect()
     }
 
     /// Resources or their templates, each with its server and its URI. Of several with one URI the first server has it.
@@ -198,8 +212,8 @@ impl Front {
     ) -> Vec<(ServerName, String, crate::gate::Entries)> {
         let gate = self.supervisor.gate();
         let ask = gate.direct().map(|(server, _, prefix)| async move {
-            let (line, _messages) = self.line(principal, context);
-            let entries = self.supervisor.list_directly(principal, line, server, listing).await?;
+            let (line, _followed) = self.line(principal, context);
+            let entries = self.supervisor.list_directly(line, server, listing).await?;
             Some((server.clone(), prefix.to_owned(), entries))
         });
         join_all(ask).await.into_iter().flatten().collect()

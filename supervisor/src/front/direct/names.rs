@@ -85,13 +85,17 @@ mod tests {
     #[test]
     fn names_fit_every_client_and_lead_back() {
         let long = "x".repeat(70);
-        let given = [("git", "git", "log"), ("git", "git", "a.b/ü"), ("git", "git", &long), ("fs", "", "read")];
+        let given =
+            [("git", "git", "log"), ("git", "git", "a.b/ü"), ("git", "git", &long), ("fs", "", "read")];
         let names = names(&given);
         for (server, _, name) in given {
             let server = ServerName::new(server).expect("a name");
             let exposed = names.exposed(&server, name).expect("a name of its own");
             assert!(exposed.len() <= NAME_CHARS_MAX, "{exposed}");
-            assert!(exposed.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)), "{exposed}");
+            assert!(
+                exposed.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)),
+                "{exposed}"
+            );
             assert_eq!(names.thing(exposed), Some(&(server, name.to_owned())));
         }
         assert!(names.thing("git__log").is_some() && names.thing("read").is_some());

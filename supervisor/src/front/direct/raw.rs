@@ -18,9 +18,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::io::AsyncWrite;
 
-use crate::front::ask::handle;
+use crate::front::runs::new_handle;
 
-static KEY: LazyLock<String> = LazyLock::new(|| format!("lockhouse/{}", handle()));
+static KEY: LazyLock<String> = LazyLock::new(|| format!("lockhouse/{}", new_handle()));
 
 /// The metadata of a result in whose place this JSON goes out.
 pub(super) fn packed(json: &str) -> MetaObject {

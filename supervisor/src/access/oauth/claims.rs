@@ -1,0 +1,94 @@
+//! What a token says.
+
+use jsonwebtoken::errors::ErrorKind;
+use serde::{Deserialize, Deserializer};
+
+/// The claims that count here; there may be any others.
+#[derive(Debug, Deserialize)]
+pub(super) struct Claims {
+    pub(super) iss: String,
+    pub(super) sub: String,
+    #[serde(deserialize_with = "moment")]
+    pub(super) exp: u64,
+    #[serde(default, deserialize_with = "perhaps")]
+    pub(super) iat: Option<u64>,
+    #[serde(default)]
+    scope: Scopes,
+    /// Where some providers have them.
+    #[serde(default)]
+    scp: Scopes,
+}
+
+/// A text with spaces, or a list.
+#[derive(Debug, Default, Deserialize)]
+#[serde(untagged)]
+enum Scopes {
+    Text(String),
+    List(Vec<String>),
+    #[default]
+    None,
+}
+
+impl Scopes {
+    fn all(&self) -> Vec<&str> {
+        match self {
+            Self::Text(text) => text.split_ascii_whitespace().collect(),
+            Self::List(list) => list.iter().map(String::as_str).collect(),
+            Self::None => Vec::new(),
+        }
+    }
+}
+
+impl Claims {
+    pub(super) fn scopes(&self) -> impl Iterator<Item = &str> {
+        self.scope.all().into_iter().chain(self.scp.all())
+    }
+}
+
+/// A number of seconds, which may have a fraction.
+fn moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let seconds = f64::deserialize(deserializer)?;
+    Ok(seconds.max(0.0) as u64)
+}
+
+fn perhaps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    moment(deserializer).map(Some)
+}
+
+/// What is wrong with a token.
+pub(super) fn in_words(kind: &ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::ExpiredSignature => "the token has expired",
+        ErrorKind::ImmatureSignature => "the token is not valid yet",
+        ErrorKind::InvalidIssuer => "the token is of another issuer",
+        ErrorKind::InvalidAudience => "the token is for another server, as its audience says",
+        ErrorKind::InvalidSignature => "the signature of the token is wrong",
+        ErrorKind::InvalidAlgorithm => "the token is signed with an algorithm that its key is not for",
+        ErrorKind::MissingRequiredClaim(claim) => match claim.as_str() {
+            "aud" => "the token has no audience",
+            "exp" => "the token has no expiry",
+            "iss" => "the token has no issuer",
+            _ => "the token has no subject",
+        },
+        _ => "the token is not made as it must be",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_are_read_in_each_form() {
+        let scopes = |more: &str| {
+            let text = format!(r#"{{"iss": "i", "sub": "s", "exp": 1.5, "aud": []{more}}}"#);
+            let claims: Claims = serde_json::from_str(&text).expect("claims");
+            claims.scopes().map(str::to_owned).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(scopes(r#", "scope": "a b""#), "a b");
+        assert_eq!(scopes(r#", "scp": ["a", "b"]"#), "a b");
+        assert_eq!(scopes(r#", "scp": "a b", "scope": ["c"]"#), "c a b");
+        assert_eq!(scopes(r#", "iat": 12, "other": {}"#), "");
+        assert!(serde_json::from_str::<Claims>(r#"{"iss": ["i"], "sub": "s", "exp": 1}"#).is_err());
+    }
+}

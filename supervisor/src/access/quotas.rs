@@ -1,0 +1,145 @@
+//! How much one AI client may have of what all share, where several come in through one door.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use governor::clock::{Clock, DefaultClock};
+use governor::state::keyed::HashMapStateStore;
+use governor::{Quota, RateLimiter};
+use lockhouse_policies::Rate;
+
+use super::Owner;
+
+/// Clients whose rates are counted; above that, those who have rested long enough are forgotten.
+const COUNTED_MAX: usize = 10_000;
+
+/// `[clients]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClientLimits {
+    /// Requests of any kind.
+    pub(crate) requests: Rate,
+    /// Runs of code.
+    pub(crate) runs: Rate,
+    /// Runs at one time, with those that wait.
+    pub(crate) running: usize,
+    /// Sessions at one time.
+    pub(crate) sessions: usize,
+}
+
+/// So many for each client in a time.
+#[derive(Debug)]
+pub(super) struct Counted(RateLimiter<Owner, HashMapStateStore<Owner>, DefaultClock>);
+
+impl Counted {
+    pub(super) fn new(rate: Rate) -> Self {
+        let one = (rate.per / rate.calls.get()).max(Duration::from_nanos(1));
+        let quota = Quota::with_period(one).unwrap_or_else(|| Quota::per_second(rate.calls));
+        Self(RateLimiter::hashmap(quota.allow_burst(rate.burst)))
+    }
+
+    /// Counts one more, or how long until there is room.
+    pub(super) fn take(&self, owner: Owner) -> Result<(), Duration> {
+        if !owner.is_limited() {
+            return Ok(());
+        }
+        if self.0.len() > COUNTED_MAX {
+            self.0.retain_recent();
+        }
+        let later =
+            self.0.check_key(&owner).map_err(|later| later.wait_time_from(DefaultClock::default().now()));
+        later.map(drop)
+    }
+}
+
+/// Why a run does not begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoRun {
+    #[error("this client has begun as many runs as it may for now; there is room again in {:.1} s", wait.as_secs_f64().max(0.1))]
+    TooOften { wait: Duration },
+    #[error(
+        "{max} runs of this client are under way, and there can be no more at one time; wait for the answer of one"
+    )]
+    TooMany { max: usize },
+}
+
+/// What each client uses. Copies are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Quotas(Arc<Used>);
+
+#[derive(Debug)]
+struct Used {
+    limits: ClientLimits,
+    runs: Counted,
+    running: Mutex<BTreeMap<Owner, usize>>,
+}
+
+/// A run that counts until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Running {
+    quotas: Quotas,
+    owner: Owner,
+}
+
+impl Quotas {
+    pub(crate) fn new(limits: ClientLimits) -> Self {
+        Self(Arc::new(Used { limits, runs: Counted::new(limits.runs), running: Mutex::default() }))
+    }
+
+    /// One more run.
+    pub(crate) fn run(&self, owner: Owner) -> Result<Running, NoRun> {
+        let max = self.0.limits.running;
+        let mut running = self.0.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = running.get(&owner).copied().unwrap_or_default();
+        if owner.is_limited() && count >= max {
+            return Err(NoRun::TooMany { max });
+        }
+        self.0.runs.take(owner).map_err(|wait| NoRun::TooOften { wait })?;
+        running.insert(owner, count + 1);
+        Ok(Running { quotas: self.clone(), owner })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut running = self.quotas.0.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = running.get_mut(&self.owner) {
+            *count -= 1;
+            if *count == 0 {
+                running.remove(&self.owner);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quotas(runs: &str, running: usize) -> Quotas {
+        let rate = |text: &str| Rate::parse(text).expect("a rate");
+        Quotas::new(ClientLimits { requests: rate("10/min"), runs: rate(runs), running, sessions: 1 })
+    }
+
+    #[test]
+    fn what_one_client_uses_is_left_to_another() {
+        let (one, other) = (Owner::of_name("one"), Owner::of_name("other"));
+        let quotas = quotas("3/h", 2);
+        let first = quotas.run(one).expect("room");
+        let _second = quotas.run(one).expect("room");
+        assert_eq!(quotas.run(one).expect_err("full"), NoRun::TooMany { max: 2 });
+        assert!(quotas.run(other).is_ok());
+        drop(first);
+        assert!(quotas.run(one).is_ok());
+        let told = quotas.run(one).expect_err("often");
+        assert!(matches!(told, NoRun::TooOften { wait } if wait > Duration::from_secs(600)), "{told}");
+    }
+
+    #[test]
+    fn who_started_the_process_has_it_for_themselves() {
+        let quotas = quotas("1/h", 1);
+        let runs: Vec<Running> = (0..50).map(|_| quotas.run(Owner::LOCAL).expect("room")).collect();
+        drop(runs);
+        assert!(quotas.0.running.lock().expect("a lock").is_empty());
+    }
+}

@@ -1,0 +1,276 @@
+//! The file of tokens: who was given one, and its hash. The command line writes it, and a running Lockhouse looks at it for
+//! every request, so that a token that is revoked counts for nothing from then on.
+
+mod file;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use file::Stamp;
+pub(crate) use file::TokenFile;
+
+use super::refused::Why;
+use super::token::{Digest, Token};
+use super::{Principal, Standing};
+
+/// How often it is looked whether somebody's token was revoked who asks for nothing more.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The name that a token was given, by which the policy and the audit log know its holder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(crate) struct TokenName(String);
+
+impl TokenName {
+    const CHARS_MAX: usize = 64;
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for TokenName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let begins = name.starts_with(|first: char| first.is_ascii_alphanumeric());
+        match begins && name.len() <= Self::CHARS_MAX && name.bytes().all(fits) {
+            true => Ok(Self(name)),
+            false => Err(format!(
+                "the name of a token has 1 to {} letters, digits, '-', '_' and '.', and begins with a letter or digit",
+                Self::CHARS_MAX
+            )),
+        }
+    }
+}
+
+impl std::str::FromStr for TokenName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::try_from(name.to_owned())
+    }
+}
+
+impl From<TokenName> for String {
+    fn from(name: TokenName) -> Self {
+        name.0
+    }
+}
+
+/// A token that somebody was given.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Issued {
+    pub(crate) name: TokenName,
+    #[serde(with = "file::hex")]
+    pub(super) sha256: Digest,
+    /// Seconds since 1970, as all times here.
+    pub(crate) created: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expires: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) revoked: Option<u64>,
+    /// Of what the policy permits, this alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) only: Option<Vec<String>>,
+}
+
+impl Issued {
+    /// `valid`, `expired` or `revoked`.
+    pub(crate) fn state(&self, now: SystemTime) -> &'static str {
+        match (self.revoked, self.expires) {
+            (Some(_), _) => "revoked",
+            (None, Some(expires)) if expires <= seconds(now) => "expired",
+            _ => "valid",
+        }
+    }
+}
+
+pub(super) fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// The tokens that count now.
+#[derive(Debug)]
+pub(super) struct Tokens {
+    file: TokenFile,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Of the file that was read last.
+    stamp: Option<Stamp>,
+    issued: Vec<Issued>,
+    /// Why they are not known.
+    fault: Option<String>,
+    /// What is cancelled when a token counts no more.
+    holders: HashMap<Digest, CancellationToken>,
+}
+
+impl Tokens {
+    pub(super) fn new(file: TokenFile) -> Self {
+        let tokens = Self { file, known: Mutex::default() };
+        tokens.look();
+        tokens
+    }
+
+    /// Looks again and again, for those who hold a connection and ask for nothing.
+    pub(super) async fn watch(&self) {
+        let mut every = tokio::time::interval(EVERY);
+        loop {
+            every.tick().await;
+            self.look();
+        }
+    }
+
+    /// Who holds the token.
+    pub(super) fn principal(&self, token: &str) -> Result<Principal, Why> {
+        self.look();
+        let Some(token) = Token::read(token) else { return Err(Why::NoToken) };
+        let digest = token.digest();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.fault.is_some() {
+            return Err(Why::TokensUnreadable);
+        }
+        // All are compared, each in the same time.
+        let mut found = None;
+        for issued in &known.issued {
+            if aws_lc_rs::constant_time::verify_slices_are_equal(&issued.sha256, &digest).is_ok() {
+                found = Some(issued);
+            }
+        }
+        let Some(issued) = found.cloned() else { return Err(Why::UnknownToken) };
+        match issued.state(SystemTime::now()) {
+            "revoked" => return Err(Why::RevokedToken),
+            "expired" => return Err(Why::ExpiredToken),
+            _ => {}
+        }
+        let over = known.holders.entry(digest).or_default().clone();
+        let name = issued.name.as_str();
+        Ok(Principal::proven(&format!("token:{name}"), name, issued.only, Standing::Revocable(over)))
+    }
+
+    /// Takes in what has changed.
+    fn look(&self) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.file.stamp() {
+            Ok(stamp) if stamp == known.stamp && known.fault.is_none() => {}
+            Ok(stamp) => match self.file.read() {
+                Ok(issued) => *known = Known { stamp, issued, fault: None, ..std::mem::take(&mut known) },
+                Err(fault) => known.fail(fault),
+            },
+            Err(fault) => known.fail(fault),
+        }
+        known.end_those_that_count_no_more();
+    }
+}
+
+impl Known {
+    /// Nobody is admitted until it can be read again; who was admitted may go on with what is under way.
+    fn fail(&mut self, fault: String) {
+        if self.fault.as_ref() != Some(&fault) {
+            tracing::error!("no token is accepted: {fault}");
+        }
+        self.fault = Some(fault);
+    }
+
+    fn end_those_that_count_no_more(&mut self) {
+        if self.fault.is_some() {
+            return;
+        }
+        let (issued, now) = (&self.issued, SystemTime::now());
+        self.holders.retain(|digest, over| {
+            let counts = issued.iter().any(|one| one.sha256 == *digest && one.state(now) == "valid");
+            if !counts {
+                over.cancel();
+            }
+            counts
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> (tempfile::TempDir, TokenFile, Tokens) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = TokenFile::at(directory.path().join("below/tokens.json"));
+        let tokens = Tokens::new(file.clone());
+        (directory, file, tokens)
+    }
+
+    fn name(name: &str) -> TokenName {
+        name.parse().expect("a name")
+    }
+
+    #[test]
+    fn a_token_counts_from_when_it_is_made_until_it_is_revoked() {
+        let (_directory, file, tokens) = place();
+        let one = file.create(&name("one"), None, None).expect("a token");
+        let two = file.create(&name("two"), None, Some(vec!["files".into()])).expect("a token");
+        let principal = |token: &Token| tokens.principal(token.reveal());
+        assert_eq!(principal(&one).expect("admitted").name(), Some("token:one"));
+        assert_eq!(principal(&two).expect("admitted").only(), Some(&["files".to_owned()][..]));
+        let admitted = principal(&one).expect("admitted");
+        assert!(file.revoke(&name("one")).expect("written"));
+        assert_eq!(principal(&one).expect_err("revoked"), Why::RevokedToken);
+        assert!(matches!(&admitted.0.standing, Standing::Revocable(over) if over.is_cancelled()));
+        assert!(principal(&two).is_ok());
+        assert!(!file.revoke(&name("one")).expect("written"), "once");
+        assert_eq!(principal(&Token::new().expect("a token")).expect_err("unknown"), Why::UnknownToken);
+        assert_eq!(tokens.principal("lh_x").expect_err("none"), Why::NoToken);
+    }
+
+    #[test]
+    fn a_name_is_given_once_and_again_when_its_token_counts_no_more() {
+        let (_directory, file, tokens) = place();
+        let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        let first = file.create(&name("one"), Some(long_ago), None).expect("a token");
+        assert_eq!(tokens.principal(first.reveal()).expect_err("expired"), Why::ExpiredToken);
+        let second = file.create(&name("one"), None, None).expect("again");
+        assert!(file.create(&name("one"), None, None).is_err(), "there is one");
+        assert!(tokens.principal(second.reveal()).is_ok());
+        assert_eq!(file.read().expect("readable").len(), 2);
+    }
+
+    #[test]
+    fn nobody_is_admitted_by_a_file_that_cannot_be_trusted() {
+        use std::os::unix::fs::PermissionsExt;
+        let (directory, file, tokens) = place();
+        let token = file.create(&name("one"), None, None).expect("a token");
+        let path = directory.path().join("below/tokens.json");
+        assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+        let admitted = tokens.principal(token.reveal()).expect("admitted");
+        let whole = std::fs::read(&path).expect("readable");
+        for content in ["", "{", r#"{"version":1}"#, r#"{"version":2,"tokens":[]}"#] {
+            std::fs::write(&path, content).expect("written");
+            assert_eq!(tokens.principal(token.reveal()).expect_err(content), Why::TokensUnreadable);
+        }
+        std::fs::write(&path, &whole).expect("written");
+        assert!(tokens.principal(token.reveal()).is_ok());
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).expect("changed");
+        assert_eq!(tokens.principal(token.reveal()).expect_err("anybody's"), Why::TokensUnreadable);
+        assert!(matches!(&admitted.0.standing, Standing::Revocable(over) if !over.is_cancelled()));
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!(tokens.principal(token.reveal()).expect_err("none"), Why::UnknownToken);
+        assert!(matches!(&admitted.0.standing, Standing::Revocable(over) if over.is_cancelled()));
+    }
+
+    #[test]
+    fn names_are_fit_for_a_policy() {
+        for good in ["a", "Laptop-2.home_x", &"x".repeat(64)] {
+            assert!(good.parse::<TokenName>().is_ok(), "{good}");
+        }
+        for bad in ["", "-a", ".", "a b", "a:b", "a@b", "a*", "é", &"x".repeat(65)] {
+            assert!(bad.parse::<TokenName>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What a run is doing, for whoever asks while it goes on. A run that nobody asks about makes nothing of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+/// Those who ask about one run at one time; whoever comes besides is told nothing.
+const ASKING_MAX: usize = 4;
+/// How long a run may take to say what it does: it may be waiting for a worker to end.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Bytes of the end of what it printed.
+pub(super) const TAIL_BYTES_MAX: usize = 1_000;
+
+/// What a run is doing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Course {
+    /// Since its worker has the code.
+    pub(crate) elapsed: Duration,
+    /// That have their answer.
+    pub(crate) calls: usize,
+    /// How many have none yet, by what they are asked of.
+    pub(crate) under_way: BTreeMap<String, usize>,
+    /// The end of what it printed.
+    pub(crate) stdout: String,
+}
+
+type Asked = oneshot::Sender<Course>;
+
+/// Where somebody asks about one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch {
+    has_begun: Arc<AtomicBool>,
+    asking: mpsc::Sender<Asked>,
+}
+
+/// Where a run is asked. Nobody ever asks at the default one.
+#[derive(Debug)]
+pub(crate) struct Looks {
+    has_begun: Arc<AtomicBool>,
+    asked: mpsc::Receiver<Asked>,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        looks().1
+    }
+}
+
+/// Both ends.
+pub(crate) fn looks() -> (Watch, Looks) {
+    let (asking, asked) = mpsc::channel(ASKING_MAX);
+    let has_begun = Arc::new(AtomicBool::new(false));
+    (Watch { has_begun: has_begun.clone(), asking }, Looks { has_begun, asked })
+}
+
+impl Watch {
+    /// Whether it has a worker. Until then it waits for one.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
+    }
+
+    /// What it is doing now. None while it waits for a worker, or ends.
+    pub(crate) async fn look(&self) -> Option<Course> {
+        if !self.has_begun() {
+            return None;
+        }
+        let (asked, told) = oneshot::channel();
+        self.asking.try_send(asked).ok()?;
+        tokio::time::timeout(PATIENCE, told).await.ok()?.ok()
+    }
+}
+
+impl Looks {
+    pub(super) fn begin(&self) {
+        self.has_begun.store(true, Ordering::Relaxed);
+    }
+
+    /// The next who asks. None, for ever, once nobody can.
+    pub(super) async fn next(&mut self) -> Option<Asked> {
+        self.asked.recv().await
+    }
+}
