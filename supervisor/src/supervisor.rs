@@ -1,5 +1,6 @@
 //! The parts, wired: configuration in, executions answered, everything ended in order.
 
+mod direct;
 mod health;
 mod reload;
 
@@ -24,6 +25,7 @@ use crate::sessions::{NoTurn, SessionKey, Sessions, Turn};
 use crate::skills::Skills;
 use crate::telemetry::{self, Stage};
 use crate::upstream::{Caller, Upstreams};
+pub(crate) use direct::Landed;
 pub(crate) use health::Health;
 use reload::InForce;
 
@@ -241,7 +243,7 @@ impl Supervisor {
                 let questions = OpenQuestions::default();
                 let ai_client =
                     line.map(|line| AiClient::new(line, self.gate().audit(), patience, questions.clone()));
-                let caller = Caller { execution, client, ai_client, questions };
+                let caller = Caller { execution, client, ai_client, questions, wire: None };
                 self.run_checked(caller, principal, request, scope, looks, cancelled).await
             }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
