@@ -246,11 +246,12 @@ async fn keys_are_had_again_when_they_change_seldom_and_within_bounds() {
         assert_eq!(comes(&first).await, "200");
     }
     table.row("known keys are not asked for again", equal(issuer.asked(), before));
+    let begun = std::time::Instant::now();
     for _ in 0..50 {
         assert_eq!(comes(&second).await, "401 invalid_token");
     }
-    let asked = issuer.asked() - before;
-    table.row("strange keys make it ask seldom", ensure(asked <= 10, asked));
+    let (asked, seconds) = (issuer.asked() - before, begun.elapsed().as_secs() as usize);
+    table.row("strange keys make it ask seldom", ensure(asked <= seconds + 2, (asked, seconds)));
     issuer.publish(&[&second]);
     wait_until("the new key counts", async || (comes(&second).await == "200").then_some(())).await;
     table.row("a new key", equal(comes(&second).await, "200".into()));

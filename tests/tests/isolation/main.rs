@@ -105,6 +105,8 @@ async fn two_processes_over_standard_input_that_share_their_state() {
     let era = ClientLifecycleMode::Initialize;
     let asked = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), era.clone()).await;
     let beside = Session::connect_as(of_the_other.clone(), lockhouse.command(&["serve"]), era).await;
+    // Its servers and workers are there from then on.
+    asked.run_code("python", "1").await;
     let running = asked.start_code("python", cells::ASKS);
     lockhouse_tests::wait_until("the person is asked", async || (person.asked().len() == 1).then_some(()))
         .await;
