@@ -394,6 +394,7 @@ impl Supervisor {
 }
 
 fn over_quota(execution: ExecutionId, why: NoRun) -> Answer {
+    telemetry::refused(if matches!(why, NoRun::TooOften { .. }) { "rate" } else { "quota" });
     let hint = match why {
         NoRun::TooOften { .. } => "do more in one program: calls are not counted here, runs are",
         NoRun::TooMany { .. } => "run one program after the other, or do the work of several in one",
