@@ -9,6 +9,7 @@ mod edit;
 mod entry;
 mod env_file;
 mod faults;
+mod http;
 mod insertion;
 mod locate;
 mod own_table;
@@ -30,10 +31,11 @@ use std::time::Duration;
 use lockhouse_policies::{Diagnostics, Policy, Source};
 use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
-use crate::access::{AccessSettings, ClientLimits, TokenFile};
+use crate::access::{ClientLimits, TokenFile};
 use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
 use crate::front::RunSettings;
+use crate::front::http::HttpSettings;
 use crate::gate::ApprovalSettings;
 use crate::pool::{ControlGroups, PoolSettings, QueueBounds, ZygoteCommand};
 use crate::results;
@@ -153,7 +155,7 @@ pub(crate) struct Settings {
     pub(crate) refused: Vec<Refusal>,
     /// Those, and servers that were left out for another reason.
     pub(crate) unused: Vec<Unused>,
-    pub(crate) access: AccessSettings,
+    pub(crate) http: HttpSettings,
     pub(crate) clients: ClientLimits,
     document: document::Document,
 }
@@ -198,7 +200,10 @@ impl Settings {
             runs: runs(&document.runs),
             refused,
             unused,
-            access: admission::settings(&document, &path, &surroundings)?,
+            http: {
+                let access = admission::settings(&document, &path, &surroundings)?;
+                document.http.settings(access, &path, &surroundings)
+            },
             clients: admission::limits(&document.clients),
             document,
         })

@@ -83,12 +83,6 @@ impl Auth {
     pub(crate) fn is_none(&self) -> bool {
         *self == Self::None
     }
-
-    /// Whether what is sent lets anybody in who has read it on its way.
-    pub(crate) fn needs_tls(&self) -> bool {
-        self.has(Way::Token) || self.has(Way::Oauth)
-    }
-
     pub(crate) fn has(&self, way: Way) -> bool {
         matches!(self, Self::Ways(ways) if ways.contains(&way))
     }

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::dialects::{self, Listed};
+use super::http::Http;
 use super::references::Surroundings;
-use crate::access::{Auth, NamedUser};
 use crate::audit::REDACTED;
 use crate::gate::Through;
 use crate::skills::DIRECTORIES_MAX;
@@ -234,20 +234,6 @@ impl Default for Skills {
     }
 }
 
-/// `[http]`: the door for AI clients that do not start Lockhouse themselves.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Http {
-    /// Where `lockhouse serve --http` listens.
-    pub(super) listen: Vec<String>,
-    pub(super) auth: Auth,
-    /// The file that `lockhouse token` writes.
-    pub(super) tokens: Option<PathBuf>,
-    /// Who comes in with `auth = "peer"`.
-    pub(super) users: Option<Vec<NamedUser>>,
-    pub(super) oauth: Option<Oauth>,
-}
-
 /// `[http.oauth]`
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -380,7 +366,11 @@ impl Document {
             ((1..=3_650).contains(&self.audit.keep_days), "keep_days", "1 to 3650"),
             ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
         ];
-        checks.into_iter().filter(|(fits, ..)| !fits).map(|(_, key, range)| (key, range))
+        checks
+            .into_iter()
+            .chain(self.http.limits.checks())
+            .filter(|(fits, ..)| !fits)
+            .map(|(_, key, range)| (key, range))
     }
 
     /// What servers get by default.
@@ -441,6 +431,8 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
         "[skills]",
         "[results]",
         "[http]",
+        "[http.limits]",
+        "[http.tls]",
         "[clients]",
     ];
     let header = others.iter().filter_map(|header| text[..end].rfind(&format!("\n{header}"))).max();
