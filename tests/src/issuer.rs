@@ -115,9 +115,7 @@ impl Issuer {
                     }
                     "/jwks" => match broken.lock().expect("no panic").clone() {
                         Some(answer) => answer,
-                        None => {
-                            HttpAnswer::json(200, &json!({"keys": *published.lock().expect("no panic")}))
-                        }
+                        None => HttpAnswer::json(200, &json!({"keys": *published.lock().expect("no panic")})),
                     },
                     _ => HttpAnswer::status(404),
                 }

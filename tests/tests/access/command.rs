@@ -14,20 +14,33 @@ async fn a_token_is_printed_once_alone_and_kept_as_its_hash() {
     let made = lockhouse.run(&["token", "create", "desk", "--only", "files", "web.get*", "--expires", "90d"]);
     let secret = made.stdout.trim_end().to_owned();
     table.row("it is all of standard output", equal(made.stdout.clone(), format!("{secret}\n")));
-    let form = secret.len() == 52 && secret.starts_with("lh_") && secret[3..].bytes().all(|b| b.is_ascii_alphanumeric());
+    let form = secret.len() == 52
+        && secret.starts_with("lh_")
+        && secret[3..].bytes().all(|b| b.is_ascii_alphanumeric());
     table.row("its form", ensure(form, &secret));
     table.row("it is not on standard error", ensure(!made.stderr.contains(&secret[3..12]), &made.stderr));
     let path = lockhouse.path("state/lockhouse/client-tokens.json");
     let kept = std::fs::read_to_string(&path).unwrap();
-    table.row("its hash alone is kept", ensure(!kept.contains(&secret[3..12]) && kept.contains("sha256"), &kept));
+    table.row(
+        "its hash alone is kept",
+        ensure(!kept.contains(&secret[3..12]) && kept.contains("sha256"), &kept),
+    );
     let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
     table.row("for its owner alone", equal(mode, 0o600));
     let listed: Value = serde_json::from_str(&lockhouse.run(&["token", "list", "--json"]).stdout).unwrap();
     let row = &listed[0];
-    let says = row["name"] == "desk" && row["state"] == "valid" && row["only"] == serde_json::json!(["files", "web.get*"]);
-    table.row("list --json", ensure(says && row["expires"].is_string() && row.get("sha256").is_none(), &listed));
+    let says = row["name"] == "desk"
+        && row["state"] == "valid"
+        && row["only"] == serde_json::json!(["files", "web.get*"]);
+    table.row(
+        "list --json",
+        ensure(says && row["expires"].is_string() && row.get("sha256").is_none(), &listed),
+    );
     let shown = lockhouse.run(&["token", "list"]).stdout;
-    table.row("list", ensure(shown.contains("desk") && shown.contains("valid") && !shown.contains(&secret[3..12]), &shown));
+    table.row(
+        "list",
+        ensure(shown.contains("desk") && shown.contains("valid") && !shown.contains(&secret[3..12]), &shown),
+    );
     for (name, arguments, words) in [
         ("a name that is taken", &["token", "create", "desk"][..], "revoke it first"),
         ("no name", &["token", "create", "a b"], "letters, digits"),
@@ -39,7 +52,8 @@ async fn a_token_is_printed_once_alone_and_kept_as_its_hash() {
         ("nobody's", &["token", "revoke", "nobody"], "there is no token"),
     ] {
         let finished = lockhouse.run(arguments);
-        let told = finished.status == Some(2) && finished.stderr.contains(words) && finished.stdout.is_empty();
+        let told =
+            finished.status == Some(2) && finished.stderr.contains(words) && finished.stdout.is_empty();
         table.row(name, ensure(told, format!("{finished:?}")));
     }
     let revoked = lockhouse.run(&["token", "revoke", "desk"]);

@@ -3,7 +3,7 @@
 use lockhouse_tests::{Door, Lockhouse, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};
 
-use crate::{asks, told, token};
+use crate::{asks, token, told};
 
 const HANG: &str = "import time\nwhile True: time.sleep(0.01)";
 
@@ -55,7 +55,10 @@ async fn runs_beyond_the_rate_or_the_number_are_refused_in_words_and_cost_anothe
     wait_until("both run", async || (begun(&lockhouse.records()) == 2).then_some(())).await;
     let third = run(&door, &much, "1").await;
     let told = third["error"]["message"].as_str().unwrap_or_default();
-    table.row("a third at one time", ensure(kind(&third) == "RateLimited" && told.contains("2 runs of this client"), &third));
+    table.row(
+        "a third at one time",
+        ensure(kind(&third) == "RateLimited" && told.contains("2 runs of this client"), &third),
+    );
     table.row("another client meanwhile", equal(run(&door, &little, "1").await["value"].clone(), 1.into()));
     running.iter().for_each(tokio::task::JoinHandle::abort);
     wait_until("there is room", async || (kind(&run(&door, &much, "1").await) == "ran").then_some(())).await;
@@ -64,7 +67,10 @@ async fn runs_beyond_the_rate_or_the_number_are_refused_in_words_and_cost_anothe
         last = run(&door, &much, "1").await;
     }
     let told = last["error"]["message"].as_str().unwrap_or_default();
-    table.row("beyond the rate", ensure(kind(&last) == "RateLimited" && told.contains("room again in"), &last));
+    table.row(
+        "beyond the rate",
+        ensure(kind(&last) == "RateLimited" && told.contains("room again in"), &last),
+    );
     table.row("when", ensure(last["error"]["retry_after_s"].as_u64().is_some_and(|after| after > 0), &last));
     table.row("another client", equal(run(&door, &little, "1").await["value"].clone(), 1.into()));
     table.finish();
@@ -85,20 +91,23 @@ async fn one_client_cannot_take_all_sessions() {
     }
     let third = in_session(&much, "c").await;
     let told = third["error"]["message"].as_str().unwrap_or_default();
-    let words = told.contains("2 sessions of this client") && told.contains("a (idle") && told.contains("b (idle");
+    let words =
+        told.contains("2 sessions of this client") && told.contains("a (idle") && told.contains("b (idle");
     table.row("a third", ensure(kind(&third) == "SessionsBusy" && words, &third));
     table.row("control: another run in one", equal(in_session(&much, "a").await["value"].clone(), 1.into()));
     table.row("another client", equal(in_session(&little, "x").await["value"].clone(), 1.into()));
     let full = in_session(&little, "y").await;
     let told = full["error"]["message"].as_str().unwrap_or_default();
-    let says = told.contains("x (idle") && told.contains("those of other clients") && !told.contains("a (idle");
+    let says =
+        told.contains("x (idle") && told.contains("those of other clients") && !told.contains("a (idle");
     table.row("when all are taken nothing is told of others'", ensure(says, &full));
     table.finish();
 }
 
 #[tokio::test]
 async fn who_started_the_process_has_no_limits_of_clients() {
-    let lockhouse = Lockhouse::new().config("[clients]\nrequests = \"1/h\"\nruns = \"1/h\"\nrunning = 1\nsessions = 1\n");
+    let lockhouse =
+        Lockhouse::new().config("[clients]\nrequests = \"1/h\"\nruns = \"1/h\"\nrunning = 1\nsessions = 1\n");
     let session = lockhouse.serve().await;
     let mut table = Table::new("over standard input");
     for number in 0..5 {

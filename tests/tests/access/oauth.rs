@@ -3,7 +3,7 @@
 use lockhouse_tests::{HttpAnswer, Issuer, Lockhouse, Signer, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};
 
-use crate::{asks, told, token, words};
+use crate::{asks, token, told, words};
 
 const AUDIENCE: &str = "https://lockhouse.example.com/mcp";
 
@@ -39,7 +39,8 @@ fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut text = String::new();
     for three in bytes.chunks(3) {
-        let bits = three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        let bits =
+            three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
         for digit in 0..=three.len() {
             text.push(char::from(DIGITS[(bits >> (18 - 6 * digit) & 63) as usize]));
         }
@@ -67,14 +68,44 @@ async fn only_a_token_of_that_server_for_this_one_and_for_now_counts() {
     let rows: Vec<(&str, String, &str, &str)> = vec![
         ("control: ES256", valid.clone(), "200", ""),
         ("control: RS256", rsa.sign(&good), "200", ""),
-        ("control: one of several audiences", own.sign(&but(&good, json!({"aud": ["x", AUDIENCE]}))), "200", ""),
-        ("control: scopes in scp", own.sign(&but(&good, json!({"scope": null, "scp": ["mcp:all"]}))), "200", ""),
+        (
+            "control: one of several audiences",
+            own.sign(&but(&good, json!({"aud": ["x", AUDIENCE]}))),
+            "200",
+            "",
+        ),
+        (
+            "control: scopes in scp",
+            own.sign(&but(&good, json!({"scope": null, "scp": ["mcp:all"]}))),
+            "200",
+            "",
+        ),
         ("control: our own token", ours, "200", ""),
-        ("a foreign audience", own.sign(&but(&good, json!({"aud": "https://other.example.com/mcp"}))), invalid, "for another server"),
-        ("an audience that begins alike", own.sign(&but(&good, json!({"aud": format!("{AUDIENCE}/x")}))), invalid, "for another server"),
+        (
+            "a foreign audience",
+            own.sign(&but(&good, json!({"aud": "https://other.example.com/mcp"}))),
+            invalid,
+            "for another server",
+        ),
+        (
+            "an audience that begins alike",
+            own.sign(&but(&good, json!({"aud": format!("{AUDIENCE}/x")}))),
+            invalid,
+            "for another server",
+        ),
         ("no audience", own.sign(&but(&good, json!({"aud": null}))), invalid, "no audience"),
-        ("another issuer", own.sign(&but(&good, json!({"iss": "https://id.example.com"}))), invalid, "of another issuer"),
-        ("the issuer with a slash", own.sign(&but(&good, json!({"iss": format!("{}/", issuer.name())}))), invalid, "of another issuer"),
+        (
+            "another issuer",
+            own.sign(&but(&good, json!({"iss": "https://id.example.com"}))),
+            invalid,
+            "of another issuer",
+        ),
+        (
+            "the issuer with a slash",
+            own.sign(&but(&good, json!({"iss": format!("{}/", issuer.name())}))),
+            invalid,
+            "of another issuer",
+        ),
         ("a list of issuers", own.sign(&but(&good, json!({"iss": [issuer.name(), "x"]}))), invalid, ""),
         ("no issuer", own.sign(&but(&good, json!({"iss": null}))), invalid, ""),
         ("expired", own.sign(&but(&good, json!({"exp": now - 120}))), invalid, "has expired"),
@@ -82,26 +113,81 @@ async fn only_a_token_of_that_server_for_this_one_and_for_now_counts() {
         ("no expiry", own.sign(&but(&good, json!({"exp": null}))), invalid, ""),
         ("an expiry that is no number", own.sign(&but(&good, json!({"exp": "never"}))), invalid, ""),
         ("not valid yet", own.sign(&but(&good, json!({"nbf": now + 3_600}))), invalid, "not valid yet"),
-        ("issued in the future", own.sign(&but(&good, json!({"iat": now + 3_600}))), invalid, "in the future"),
+        (
+            "issued in the future",
+            own.sign(&but(&good, json!({"iat": now + 3_600}))),
+            invalid,
+            "in the future",
+        ),
         ("no subject", own.sign(&but(&good, json!({"sub": null}))), invalid, ""),
         ("an empty subject", own.sign(&but(&good, json!({"sub": ""}))), invalid, "subject"),
         ("a subject with a line", own.sign(&but(&good, json!({"sub": "a\nb"}))), invalid, "subject"),
-        ("a subject that is too long", own.sign(&but(&good, json!({"sub": "a".repeat(70)}))), invalid, "subject"),
+        (
+            "a subject that is too long",
+            own.sign(&but(&good, json!({"sub": "a".repeat(70)}))),
+            invalid,
+            "subject",
+        ),
         ("alg none", format!("{none}.{body}."), invalid, "no signed JSON Web Token"),
-        ("alg none with the signature", format!("{none}.{body}.{signature}"), invalid, "no signed JSON Web Token"),
-        ("HS256 with the public key", own.sign_with_the_public_key(&good), invalid, "algorithm that is not accepted"),
+        (
+            "alg none with the signature",
+            format!("{none}.{body}.{signature}"),
+            invalid,
+            "no signed JSON Web Token",
+        ),
+        (
+            "HS256 with the public key",
+            own.sign_with_the_public_key(&good),
+            invalid,
+            "algorithm that is not accepted",
+        ),
         ("other claims under the signature", format!("{head}.{forged}.{signature}"), invalid, "signature"),
         ("no signature", format!("{head}.{body}."), invalid, ""),
         ("a stranger's key of that name", stranger.sign(&good), invalid, "signature"),
-        ("a key that is not published", unpublished.sign(&good), invalid, "not one of the authorization server's"),
-        ("the key of another algorithm", with_header(&valid, &json!({"alg": "ES256", "kid": "two"})), invalid, "not one of the authorization server's"),
-        ("no name of a key, but two keys that fit one each", with_header(&valid, &json!({"alg": "ES256"})), invalid, "signature"),
-        ("an extension that must be known", with_header(&valid, &json!({"alg": "ES256", "kid": "one", "crit": ["x"], "x": 1})), invalid, ""),
-        ("a key in the token itself", with_header(&stranger.sign(&good), &json!({"alg": "ES256", "jwk": stranger.public()})), invalid, "signature"),
+        (
+            "a key that is not published",
+            unpublished.sign(&good),
+            invalid,
+            "not one of the authorization server's",
+        ),
+        (
+            "the key of another algorithm",
+            with_header(&valid, &json!({"alg": "ES256", "kid": "two"})),
+            invalid,
+            "not one of the authorization server's",
+        ),
+        (
+            "no name of a key, but two keys that fit one each",
+            with_header(&valid, &json!({"alg": "ES256"})),
+            invalid,
+            "signature",
+        ),
+        (
+            "an extension that must be known",
+            with_header(&valid, &json!({"alg": "ES256", "kid": "one", "crit": ["x"], "x": 1})),
+            invalid,
+            "",
+        ),
+        (
+            "a key in the token itself",
+            with_header(&stranger.sign(&good), &json!({"alg": "ES256", "jwk": stranger.public()})),
+            invalid,
+            "signature",
+        ),
         ("no token", "a.b.c".into(), invalid, "no signed JSON Web Token"),
         ("a very long one", format!("{valid}{}", "A".repeat(20_000)), invalid, "too long"),
-        ("no scope of ours", own.sign(&but(&good, json!({"scope": "openid email"}))), "403 insufficient_scope", "grants anything"),
-        ("no scope", own.sign(&but(&good, json!({"scope": null}))), "403 insufficient_scope", "grants anything"),
+        (
+            "no scope of ours",
+            own.sign(&but(&good, json!({"scope": "openid email"}))),
+            "403 insufficient_scope",
+            "grants anything",
+        ),
+        (
+            "no scope",
+            own.sign(&but(&good, json!({"scope": null}))),
+            "403 insufficient_scope",
+            "grants anything",
+        ),
     ];
     for (name, token, expected, description) in &rows {
         let reply = asks(&door.visitor(Some(token))).await;
@@ -137,7 +223,11 @@ async fn keys_are_had_again_when_they_change_seldom_and_within_bounds() {
         ("a huge answer", HttpAnswer::json(200, &huge)),
         ("no JSON", HttpAnswer::Whole(200, Vec::new(), "<html>".into())),
         ("no keys", HttpAnswer::json(200, &json!({"keys": []}))),
-        ("a redirect", HttpAnswer::status(302).with("Location", &format!("{}/.well-known/openid-configuration", issuer.name()))),
+        (
+            "a redirect",
+            HttpAnswer::status(302)
+                .with("Location", &format!("{}/.well-known/openid-configuration", issuer.name())),
+        ),
     ] {
         issuer.breaks(Some(answer));
         let before = issuer.asked();
@@ -193,7 +283,10 @@ async fn scopes_grant_servers_and_tools_and_everybody_may_read_where_tokens_come
         except ToolError as e: r = e.code\nr";
     for (scope, expected) in [("mcp:all", json!(3)), ("mcp:files", json!("denied"))] {
         let visitor = door.visitor(Some(&own.sign(&issuer.claims("ada", AUDIENCE, scope))));
-        table.row(format!("{scope}: web.add"), equal(visitor.run_code("python", call).await["value"].clone(), expected));
+        table.row(
+            format!("{scope}: web.add"),
+            equal(visitor.run_code("python", call).await["value"].clone(), expected),
+        );
     }
     let clients: Vec<Value> = lockhouse.records().iter().map(|record| record["client"].clone()).collect();
     table.row("in the log", ensure(clients.contains(&json!("oauth:ada")), &clients));
@@ -214,16 +307,44 @@ async fn a_configuration_that_lets_in_nobody_or_anybody_is_refused() {
     let good = "issuer = \"https://id.example.com\"\naudience = \"https://a.example.com/mcp\"\n[http.oauth.scopes]\nx = [\"*\"]\n";
     for (name, text, words) in [
         ("no table", "[http]\nauth = \"oauth\"\n".to_owned(), "needs [http.oauth]"),
-        ("plain http", format!("[http.oauth]\n{}", good.replace("https://id", "http://id")), "must begin with https://"),
-        ("no audience", format!("[http.oauth]\n{}", good.replace("https://a.example.com/mcp", "")), "audience"),
-        ("no resource", format!("[http.oauth]\n{}", good.replace("https://a.example.com/mcp", "api://x")), "resource"),
+        (
+            "plain http",
+            format!("[http.oauth]\n{}", good.replace("https://id", "http://id")),
+            "must begin with https://",
+        ),
+        (
+            "no audience",
+            format!("[http.oauth]\n{}", good.replace("https://a.example.com/mcp", "")),
+            "audience",
+        ),
+        (
+            "no resource",
+            format!("[http.oauth]\n{}", good.replace("https://a.example.com/mcp", "api://x")),
+            "resource",
+        ),
         ("a shared secret", format!("[http.oauth]\nalgorithms = [\"HS256\"]\n{good}"), "needs a key pair"),
         ("alg none", format!("[http.oauth]\nalgorithms = [\"none\"]\n{good}"), "needs a key pair"),
         ("no scope", format!("[http.oauth]\n{}", good.replace("x = [\"*\"]", "")), "scopes"),
-        ("a scope in quotes", format!("[http.oauth]\n{}", good.replace("x = ", "'a\"b' = ")), "name of a scope"),
-        ("a grant of nothing", format!("[http.oauth]\n{}", good.replace("\"*\"", "\"a b\"")), "no name of a server"),
-        ("keys over plain http", format!("[http.oauth]\njwks = \"http://a.example.com/jwks\"\n{good}"), "must begin with https://"),
-        ("an unknown user", "[http]\nauth = \"peer\"\nusers = [\"no such user\"]\n".to_owned(), "there is no user"),
+        (
+            "a scope in quotes",
+            format!("[http.oauth]\n{}", good.replace("x = ", "'a\"b' = ")),
+            "name of a scope",
+        ),
+        (
+            "a grant of nothing",
+            format!("[http.oauth]\n{}", good.replace("\"*\"", "\"a b\"")),
+            "no name of a server",
+        ),
+        (
+            "keys over plain http",
+            format!("[http.oauth]\njwks = \"http://a.example.com/jwks\"\n{good}"),
+            "must begin with https://",
+        ),
+        (
+            "an unknown user",
+            "[http]\nauth = \"peer\"\nusers = [\"no such user\"]\n".to_owned(),
+            "there is no user",
+        ),
         ("none beside token", "[http]\nauth = [\"token\", \"none\"]\n".to_owned(), "stands alone"),
         ("no way", "[http]\nauth = []\n".to_owned(), "nobody could come in"),
         ("no rate", "[clients]\nruns = \"many\"\n".to_owned(), "runs is out of range"),

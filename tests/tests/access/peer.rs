@@ -3,7 +3,7 @@
 use lockhouse_tests::{Door, Lockhouse, Table, ensure, equal};
 use serde_json::Value;
 
-use crate::{asks, told, token, words};
+use crate::{asks, token, told, words};
 
 async fn door(lockhouse: &Lockhouse) -> Door {
     let place = format!("unix:{}", lockhouse.path("run/mcp.sock").display());
@@ -26,7 +26,10 @@ async fn a_user_of_the_machine_is_known_by_the_connection() {
     table.row("a token there", equal(told(&asks(&door.visitor(Some(&good))).await), "200".into()));
     door.visitor(Some(&good)).run_code("python", "1").await;
     // A token that does not count is not made good by the connection.
-    table.row("a wrong token there", equal(told(&asks(&door.visitor(Some("x"))).await), "401 invalid_token".into()));
+    table.row(
+        "a wrong token there",
+        equal(told(&asks(&door.visitor(Some("x"))).await), "401 invalid_token".into()),
+    );
     let clients: Vec<Value> = lockhouse
         .records()
         .into_iter()
