@@ -8,7 +8,8 @@ use crate::OPEN;
 /// The status of an answer, and its text.
 async fn asked(door: &Door, path: &str, headers: &[String]) -> (u16, String) {
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
-    let request = format!("GET {path} HTTP/1.1\r\nAccept: text/event-stream\r\nConnection: close\r\n{headers}\r\n");
+    let request =
+        format!("GET {path} HTTP/1.1\r\nAccept: text/event-stream\r\nConnection: close\r\n{headers}\r\n");
     let answer = door.send(request).await;
     let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
     (status.unwrap_or(0), answer)
@@ -39,7 +40,12 @@ async fn a_foreign_host_or_origin_is_refused_on_every_path() {
         ("rebinding", format!("evil.example:{port}"), Some(format!("http://evil.example:{port}")), Some(421)),
         ("a stranger's page", own.clone(), Some("https://evil.example".into()), Some(403)),
         ("a page without an origin", own.clone(), Some("null".into()), Some(403)),
-        ("a page over http that may come over https", own.clone(), Some("http://app.example.com".into()), Some(403)),
+        (
+            "a page over http that may come over https",
+            own.clone(),
+            Some("http://app.example.com".into()),
+            Some(403),
+        ),
         ("another server of this host", own.clone(), Some("http://127.0.0.1:1".into()), Some(403)),
         ("a user before the host", format!("x@{own}"), None, Some(400)),
         ("no host", "/".into(), None, Some(400)),
@@ -62,7 +68,8 @@ async fn a_foreign_host_or_origin_is_refused_on_every_path() {
         let (status, answer) = asked(&door, "/mcp", &headers).await;
         table.row(name, ensure(status == 400, answer));
     }
-    let (status, answer) = asked(&door, &format!("http://{own}/mcp"), &["Host: evil.example".to_owned()]).await;
+    let (status, answer) =
+        asked(&door, &format!("http://{own}/mcp"), &["Host: evil.example".to_owned()]).await;
     table.row("a URL of another host than the header", ensure(status == 400, answer));
     table.finish();
 }

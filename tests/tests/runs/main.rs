@@ -4,6 +4,7 @@
 mod background;
 mod bounds;
 mod endings;
+mod operators;
 mod over_http;
 mod owners;
 mod progress;
