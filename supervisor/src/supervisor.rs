@@ -216,7 +216,12 @@ impl Supervisor {
         if let Some(client) = line.as_ref().and_then(|line| line.client.as_ref()) {
             span.record("client", client.as_str());
         }
-        let answer = self.answer(execution, line, request, looks, cancelled).instrument(span).await;
+        let answering = async {
+            let answer = self.answer(execution, line, request, looks, cancelled).await;
+            tracing::debug!(status = answer.status.as_str(), "a run ended");
+            answer
+        };
+        let answer = answering.instrument(span).await;
         telemetry::answered(language, answer.refusal.map_or(answer.status.as_str(), |_| "refused"));
         answer
     }
