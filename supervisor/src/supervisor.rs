@@ -229,7 +229,12 @@ impl Supervisor {
         let client = line.as_ref().and_then(|line| line.client.clone());
         let what = (request.language, request.session.as_ref());
         let entered = self.executions.enter(execution, client, what, &looks, cancelled);
-        let answer = self.answer(execution, line, request, looks, &entered.stop).instrument(span).await;
+        let answering = async {
+            let answer = self.answer(execution, line, request, looks, &entered.stop).await;
+            tracing::debug!(status = answer.status.as_str(), "a run ended");
+            answer
+        };
+        let answer = answering.instrument(span).await;
         telemetry::answered(language, answer.refusal.map_or(answer.status.as_str(), |_| "refused"));
         answer
     }
