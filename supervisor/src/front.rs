@@ -84,7 +84,10 @@ impl ServerHandler for Front {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = tools::all();
+        let mut tools = tools::all();
+        if self.supervisor.settings().health_tool {
+            tools.push(tools::health());
+        }
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(TOOLS_TTL_MS)
             .with_cache_scope(CacheScope::Public))
@@ -104,6 +107,7 @@ impl ServerHandler for Front {
                 let client = client(&principal, &context);
                 return Ok(self.search_tools(&principal, &arguments, client.as_ref()).await.into());
             }
+            "health" if self.supervisor.settings().health_tool => return Ok(self.health(&principal).into()),
             other => {
                 let other = beginning(other);
                 let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
@@ -152,6 +156,15 @@ impl ServerHandler for Front {
 }
 
 impl Front {
+    /// Of servers, those alone that the client may know of.
+    fn health(&self, principal: &Principal) -> CallToolResult {
+        let mut health = self.supervisor.health();
+        if principal.only().is_some() {
+            health.upstreams.clear();
+        }
+        CallToolResult::structured(serde_json::to_value(health).unwrap_or_default())
+    }
+
     async fn search_tools(
         &self,
         principal: &Principal,

@@ -8,6 +8,7 @@ mod door;
 mod finished;
 mod hostile;
 mod http_server;
+mod issuer;
 mod lockhouse;
 mod native;
 mod person;
@@ -23,6 +24,7 @@ pub use door::{ALL_VERSIONS, Door, Events, LATEST_VERSION, Reply, Visitor, read_
 pub use finished::Finished;
 pub use hostile::{Attack, Control, Outcome};
 pub use http_server::{HttpAnswer, HttpRequest, HttpServer};
+pub use issuer::{Issuer, Signer};
 pub use lockhouse::{Lockhouse, fixture_server, target_directory};
 pub use native::{NativeAttack, layers_in_words, native_attacks, native_worker};
 pub use person::{Person, Says};

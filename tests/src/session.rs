@@ -230,10 +230,21 @@ impl Session {
     /// # Panics
     /// If there is none.
     pub async fn run_asking(&self, code: &str) -> Value {
-        let arguments = json!({"language": "python", "code": code});
+        structured(self.call_asking("run_code", json!({"language": "python", "code": code})).await)
+    }
+
+    /// Calls a tool of Lockhouse, which may ask the person of this client, in the way of the era.
+    ///
+    /// # Errors
+    /// A protocol error, or the end of the connection.
+    pub async fn call_asking(
+        &self,
+        tool: &'static str,
+        arguments: Value,
+    ) -> Result<CallToolResult, ServiceError> {
         let arguments: model::JsonObject = arguments.as_object().cloned().unwrap_or_default();
-        let parameters = CallToolRequestParams::new("run_code").with_arguments(arguments);
-        structured(in_time("run_code", self.service.call_tool_with_mrtr_max_rounds(parameters, 50)).await)
+        let parameters = CallToolRequestParams::new(tool).with_arguments(arguments);
+        in_time(tool, self.service.call_tool_with_mrtr_max_rounds(parameters, 50)).await
     }
 
     /// What `search_tools` finds.

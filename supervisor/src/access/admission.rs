@@ -83,12 +83,6 @@ impl Auth {
     pub(crate) fn is_none(&self) -> bool {
         *self == Self::None
     }
-
-    /// Whether what is sent lets anybody in who has read it on its way.
-    pub(crate) fn needs_tls(&self) -> bool {
-        self.has(Way::Token) || self.has(Way::Oauth)
-    }
-
     pub(crate) fn has(&self, way: Way) -> bool {
         matches!(self, Self::Ways(ways) if ways.contains(&way))
     }
@@ -280,6 +274,6 @@ mod tests {
             let error = auth(text).expect_err(text);
             assert!(error.contains(told), "{text}: {error}");
         }
-        assert!(Auth::default().needs_tls() && !Auth::None.needs_tls());
+        assert!(Auth::default().has(Way::Token) && !Auth::None.has(Way::Token));
     }
 }

@@ -5,23 +5,34 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
-use super::{UNAVAILABLE, USAGE, read, start};
+use super::{UNAVAILABLE, USAGE, complain, load, read, start_with};
 use crate::config::Files;
 use crate::control::ControlSocket;
 use crate::execution::Language;
 use crate::front;
-use crate::front::http::{Address, HttpSettings};
+use crate::front::http::{Address, Certificate, HttpSettings, NotOpened, OpenDoor, serve_figures};
+use crate::service::{Life, notify};
 use crate::supervisor::Supervisor;
+use crate::telemetry;
 use crate::upstream::NESTED;
 
 /// How AI clients come in.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Serve over HTTP, at IP:PORT or unix:/PATH; may be given several times
+    /// Serve over HTTP where the configuration says, or at the sockets that systemd passes
+    #[arg(long)]
+    http: bool,
+    /// Serve over HTTP at IP:PORT or unix:/PATH, and not where the configuration says; may be given several times
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<Address>,
+}
+
+impl Arguments {
+    /// Whether clients come to us, or one has started us and is at standard input.
+    fn over_http(&self) -> bool {
+        self.http || !self.listen.is_empty() || front::http::are_inherited()
+    }
 }
 
 /// Serves until the client closes its end, or a signal asks to stop. SIGHUP loads the configuration again.
@@ -32,30 +43,51 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         );
         return ExitCode::from(USAGE);
     }
-    let supervisor = match start(files, &[Language::Python, Language::Typescript]) {
+    let (settings, policy) = match load(files) {
+        Ok(loaded) => loaded,
+        Err(status) => return status,
+    };
+    let door = match arguments.over_http() {
+        true => match open(settings.http.clone(), arguments.listen).await {
+            Ok(door) => Some(door),
+            Err(status) => return status,
+        },
+        false => None,
+    };
+    let is_http = door.is_some();
+    if is_http {
+        telemetry::install();
+    }
+    let certificate = door.as_ref().map(OpenDoor::certificate);
+    let supervisor = match start_with(settings, policy, &[Language::Python, Language::Typescript]) {
         Ok(supervisor) => Arc::new(supervisor),
         Err(status) => return status,
     };
-    let closing = CancellationToken::new();
-    close_on_signal(&closing);
-    let control = ControlSocket::open(supervisor.approvers().desk(), supervisor.sessions());
+    let closing = supervisor.life().closing().clone();
+    end_on_signal(supervisor.life(), is_http);
+    tokio::spawn(notify::keep(supervisor.clone()));
+    let control = ControlSocket::open(&supervisor);
     let _control = control.map_err(|reason| tracing::warn!("{reason}"));
     let serving = async {
-        match arguments.listen {
-            listen if listen.is_empty() => front::serve_stdio(supervisor.clone(), closing.clone()).await,
-            listen => {
-                let settings = HttpSettings { listen, access: supervisor.settings().access.clone() };
-                front::http::serve(supervisor.clone(), settings, closing.clone()).await
+        match door {
+            None => {
+                supervisor.life().listens();
+                front::serve_stdio(supervisor.clone(), closing.clone()).await
+            }
+            Some(door) => {
+                door.serve(supervisor.clone(), closing.clone()).await;
+                Ok(())
             }
         }
     };
     let served = tokio::select! {
         served = serving => served,
         reason = supervisor.unprotected() => Err(reason),
-        never = reload_on_signal(&supervisor, files) => match never {},
+        served = figures(&supervisor, is_http) => served.map(|never| match never {}),
+        never = reload_on_signal(&supervisor, files, certificate.as_ref()) => match never {},
         never = reload_on_answer(&supervisor, files) => match never {},
     };
-    closing.cancel();
+    supervisor.life().close();
     supervisor.close().await;
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -66,8 +98,22 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     }
 }
 
+/// The sockets, before anything else is started: what is refused is refused at once.
+async fn open(settings: HttpSettings, listen: Vec<Address>) -> Result<OpenDoor, ExitCode> {
+    let listen = if listen.is_empty() { settings.listen } else { listen };
+    let opened = OpenDoor::open(HttpSettings { listen, ..settings }).await;
+    opened.map_err(|error| match error {
+        NotOpened::Refused(_) => complain(&error, USAGE),
+        NotOpened::Unavailable(_) => complain(&error, UNAVAILABLE),
+    })
+}
+
 /// SIGHUP: what is written now takes effect, or what was in force stays and the reason is told.
-async fn reload_on_signal(supervisor: &Supervisor, files: &Files) -> Infallible {
+async fn reload_on_signal(
+    supervisor: &Supervisor,
+    files: &Files,
+    certificate: Option<&Certificate>,
+) -> Infallible {
     let mut hangup = match signal(SignalKind::hangup()) {
         Ok(hangup) => hangup,
         Err(error) => {
@@ -78,6 +124,9 @@ async fn reload_on_signal(supervisor: &Supervisor, files: &Files) -> Infallible 
     loop {
         if hangup.recv().await.is_none() {
             return std::future::pending().await;
+        }
+        if let Some(certificate) = certificate {
+            certificate.reload();
         }
         reload(supervisor, files);
     }
@@ -93,21 +142,38 @@ async fn reload_on_answer(supervisor: &Supervisor, files: &Files) -> Infallible 
 }
 
 fn reload(supervisor: &Supervisor, files: &Files) {
-    match read(files) {
+    notify::reloading();
+    let read = read(files);
+    telemetry::reloaded(read.is_ok());
+    match read {
         Ok((settings, policy)) => supervisor.reload(settings, policy),
         Err(error) => {
             tracing::error!("the configuration was not loaded again, and what was in force stays:\n{error}");
         }
     }
+    notify::reloaded();
 }
 
-fn close_on_signal(closing: &CancellationToken) {
+/// Figures for whoever reaches the addresses that are configured for them.
+async fn figures(supervisor: &Arc<Supervisor>, is_http: bool) -> Result<Infallible, String> {
+    if is_http { serve_figures(supervisor).await } else { std::future::pending().await }
+}
+
+/// SIGTERM and SIGINT: runs that are under way are let come to their end where there is more than one client. The second
+/// one ends them.
+fn end_on_signal(life: &Life, drains: bool) {
     for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
-        let closing = closing.clone();
+        let life = life.clone();
         match signal(kind) {
             Ok(mut signal) => drop(tokio::spawn(async move {
                 signal.recv().await;
-                closing.cancel();
+                if drains && !life.draining().is_cancelled() {
+                    tokio::select! {
+                        () = life.drain() => {}
+                        _ = signal.recv() => tracing::warn!("told to end for the second time: runs are stopped"),
+                    }
+                }
+                life.close();
             })),
             Err(error) => tracing::warn!("a signal cannot be handled: {error}"),
         }

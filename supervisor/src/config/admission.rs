@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use lockhouse_policies::Rate;
 
-use super::document::{Clients, Document, Http, Oauth};
+use super::document::{Clients, Document, Oauth};
+use super::http::Http;
 use super::references::Surroundings;
 use super::{ConfigError, locate};
 use crate::access::{

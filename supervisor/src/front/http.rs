@@ -1,103 +1,189 @@
 //! AI clients over streamable HTTP, at `/mcp`: on TCP, or on a Unix domain socket.
 //!
-//! A request is admitted before anything of it is read, and carries the [`Principal`] that it was admitted as to the front.
+//! A connection is taken in if there is a place for it ([`accept`]), and closed when it does not keep to its times ([`connection`]).
+//! A request passes, in this order: for whom it is meant ([`hosts`]), who it is from ([`admit`]), its body ([`body`]), and whose MCP
+//! session it is of ([`sessions`]). It carries the [`Principal`] that it was admitted as to the front.
 
-use std::fmt::{Display, Formatter};
-use std::future::IntoFuture;
+mod accept;
+mod address;
+mod body;
+mod connection;
+mod counts;
+mod exposure;
+mod health;
+mod hosts;
+mod limits;
+mod listening;
+mod seldom;
+mod sessions;
+mod tls;
+mod watched;
+
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::serve::ListenerExt;
-use futures_util::future::BoxFuture;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use rmcp::model::Extensions;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 
 use super::runs::Runs;
 use super::{Door, Front};
 use crate::access::{Access, AccessSettings, Peer, Principal};
 use crate::supervisor::Supervisor;
+use crate::telemetry;
+use accept::Entrance;
+use body::Bodies;
+use connection::Serving;
+use hosts::Names;
+use listening::Listening;
+use sessions::McpSessions;
+use tls::Tls;
 
-/// Where to listen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Address {
-    Tcp(SocketAddr),
-    /// `unix:/PATH`
-    Unix(PathBuf),
-}
+pub(crate) use address::Address;
+pub(crate) use health::serve_figures;
+pub(crate) use hosts::{HostName, PageOrigin};
+pub(crate) use limits::HttpLimits;
+pub(crate) use tls::TlsFiles;
 
-impl Display for Address {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Tcp(address) => write!(f, "{address}"),
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
-    }
-}
-
-impl FromStr for Address {
-    type Err = String;
-
-    fn from_str(written: &str) -> Result<Self, String> {
-        if let Some(path) = written.strip_prefix("unix:") {
-            return Ok(Self::Unix(path.into()));
-        }
-        written.parse().map(Self::Tcp).map_err(|_| {
-            format!("{written:?} is no address: write IP:PORT, such as 127.0.0.1:7300 or [::1]:7300, or unix:/PATH")
-        })
-    }
-}
+/// Between looks for MCP sessions that nobody uses any more.
+const SESSIONS_LOOKED_AT_EVERY: Duration = Duration::from_secs(5);
 
 /// `[http]`
 #[derive(Clone, Debug)]
 pub(crate) struct HttpSettings {
     pub(crate) listen: Vec<Address>,
     pub(crate) access: AccessSettings,
+    pub(crate) hosts: Vec<HostName>,
+    pub(crate) origins: Vec<PageOrigin>,
+    pub(crate) behind_proxy: bool,
+    pub(crate) tls: Option<TlsFiles>,
+    pub(crate) limits: HttpLimits,
 }
 
-/// Serves AI clients at these addresses until `closing`.
-pub(crate) async fn serve(
-    supervisor: Arc<Supervisor>,
+/// How a request came in.
+#[derive(Clone, Copy, Debug)]
+struct Via {
+    /// The address of this host that it came to; none for a Unix domain socket.
+    local: Option<SocketAddr>,
+    is_tls: bool,
+}
+
+/// Why nobody can come in.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotOpened {
+    /// What is configured must not be done, or cannot work.
+    #[error("{0}")]
+    Refused(String),
+    /// This host does not do it.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// Sockets that are open, and all that is needed to serve at them.
+pub(crate) struct OpenDoor {
     settings: HttpSettings,
-    closing: CancellationToken,
-) -> Result<(), String> {
-    let access = Access::new(settings.access)?;
-    let open = access.metadata();
-    let admitting = middleware::from_fn_with_state(access, admit);
-    let router = router(supervisor, closing.clone()).layer(admitting).merge(open);
-    let mut serving = Vec::new();
-    for address in settings.listen {
-        let told = |error: std::io::Error| format!("cannot listen at {address}: {error}");
-        let (router, closed) = (router.clone(), closing.clone().cancelled_owned());
-        let serving_here: BoxFuture<'static, std::io::Result<()>> = match &address {
-            Address::Tcp(tcp) => {
-                let listener = TcpListener::bind(tcp).await.map_err(told)?;
-                let bound = listener.local_addr().map_err(told)?;
-                tracing::info!("listening at http://{bound}/mcp");
-                let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-                axum::serve(listener, router).with_graceful_shutdown(closed).into_future().boxed()
+    access: Arc<Access>,
+    listening: Vec<Listening>,
+    /// By systemd, which holds them too: whoever is not accepted by this process is by the next one.
+    is_inherited: bool,
+    tls: Option<Arc<Tls>>,
+}
+
+/// Reads the certificate of an open door again.
+#[derive(Clone, Debug)]
+pub(crate) struct Certificate(Option<Arc<Tls>>);
+
+impl Certificate {
+    /// Connections from now on get what is in the files, or what was in force stays, and the log says why.
+    pub(crate) fn reload(&self) {
+        let Some(tls) = &self.0 else { return };
+        match tls.reload() {
+            Ok(()) => tracing::info!("the certificate was read again"),
+            Err(reason) => {
+                tracing::error!("the certificate was not read again, and the one in force stays: {reason}")
             }
-            Address::Unix(path) => {
-                let listener = UnixListener::bind(path).map_err(told)?;
-                tracing::info!("listening at {address}");
-                axum::serve(listener, router).with_graceful_shutdown(closed).into_future().boxed()
-            }
-        };
-        serving.push(serving_here);
+        }
     }
-    futures_util::future::try_join_all(serving).await.map(drop).map_err(|error| error.to_string())
+}
+
+/// Whether systemd has opened sockets for this process.
+pub(crate) fn are_inherited() -> bool {
+    let is_us = std::env::var("LISTEN_PID").is_ok_and(|pid| pid == std::process::id().to_string());
+    is_us && std::env::var("LISTEN_FDS").is_ok_and(|count| count != "0")
+}
+
+impl OpenDoor {
+    /// Opens the sockets, or takes those that systemd has opened.
+    ///
+    /// # Errors
+    /// [`NotOpened`], with what to do.
+    pub(crate) async fn open(settings: HttpSettings) -> Result<Self, NotOpened> {
+        let inherited = listening::inherited().map_err(NotOpened::Refused)?;
+        let is_inherited = !inherited.is_empty();
+        let places: Vec<&Address> = match is_inherited {
+            true => inherited.iter().map(|listening| &listening.address).collect(),
+            false => settings.listen.iter().collect(),
+        };
+        for address in places {
+            exposure::check(&settings, address).map_err(NotOpened::Refused)?;
+        }
+        let tls = settings.tls.clone().map(Tls::load).transpose().map_err(NotOpened::Refused)?;
+        let access = Access::new(settings.access.clone()).map_err(NotOpened::Refused)?;
+        let listening = match is_inherited {
+            true => {
+                tracing::info!("listening at the sockets that systemd opened, and not at `listen` of [http]");
+                inherited
+            }
+            false => listening::bind(&settings.listen).await.map_err(NotOpened::Unavailable)?,
+        };
+        Ok(Self { settings, access, listening, is_inherited, tls: tls.map(Arc::new) })
+    }
+
+    /// What a reload reads again.
+    pub(crate) fn certificate(&self) -> Certificate {
+        Certificate(self.tls.clone())
+    }
+
+    /// Serves AI clients until `closing`.
+    pub(crate) async fn serve(self, supervisor: Arc<Supervisor>, closing: CancellationToken) {
+        let limits = self.settings.limits;
+        let sessions = Arc::new(McpSessions::new(limits));
+        let life = supervisor.life().clone();
+        let until = if self.is_inherited { life.draining().clone() } else { closing.clone() };
+        let router = router(supervisor, &self.settings, &self.access, sessions.clone(), closing.clone());
+        let serving = Serving::new(router, limits, closing.clone());
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let entrance = Entrance::new(serving, self.tls);
+        for listening in &self.listening {
+            match &listening.address {
+                Address::Tcp(address) => tracing::info!("listening at {scheme}://{address}/mcp"),
+                unix @ Address::Unix(_) => tracing::info!("listening at {unix}"),
+            }
+        }
+        life.listens();
+        let accepting = self.listening.into_iter().map(|at| entrance.clone().accept(at, until.clone()));
+        tokio::select! {
+            _ = futures_util::future::join_all(accepting) => {}
+            () = end_idle(&sessions) => {}
+        }
+    }
+}
+
+async fn end_idle(sessions: &McpSessions) {
+    let mut looking = tokio::time::interval(SESSIONS_LOOKED_AT_EVERY);
+    loop {
+        looking.tick().await;
+        sessions.end_idle().await;
+    }
 }
 
 /// Lets a request in as the client that it proves to be from. What is answered in parts ends when that counts no more.
@@ -106,7 +192,15 @@ async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) 
     let peer = head.extensions.get::<Peer>().copied();
     let principal = match access.admit(&head, peer.as_ref()).await {
         Ok(principal) => principal,
-        Err(refused) => return refused.into_response(),
+        Err(refused) => {
+            let response = refused.into_response();
+            match response.status() {
+                StatusCode::UNAUTHORIZED => telemetry::auth_failed(),
+                StatusCode::TOO_MANY_REQUESTS => telemetry::refused("rate"),
+                _ => {}
+            }
+            return response;
+        }
     };
     head.extensions.insert(principal.clone());
     let response = next.run(Request::from_parts(head, body)).await;
@@ -118,18 +212,36 @@ async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) 
     response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(over))))
 }
 
-/// Everything that is served, for requests that were admitted.
-fn router(supervisor: Arc<Supervisor>, closing: CancellationToken) -> Router {
+/// Everything that is served.
+fn router(
+    supervisor: Arc<Supervisor>,
+    settings: &HttpSettings,
+    access: &Arc<Access>,
+    sessions: Arc<McpSessions>,
+    closing: CancellationToken,
+) -> Router {
     let runs = Runs::new(supervisor.clone());
-    let front = Front { supervisor, door: Door::Http, runs, closing: closing.clone() };
+    let front = Front { supervisor: supervisor.clone(), door: Door::Http, runs, closing: closing.clone() };
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)
         .with_legacy_session_mode(true)
-        .enforce_origin_validation();
-    let sessions = Arc::new(LocalSessionManager::default());
-    Router::new()
-        .nest_service("/mcp", StreamableHttpService::new(move || Ok(front.clone()), sessions, config))
+        .with_max_request_body_bytes(settings.limits.body_bytes)
+        // Checked before, for every path.
+        .disable_allowed_hosts();
+    let mcp = StreamableHttpService::new(move || Ok(front.clone()), sessions.clone(), config);
+    let names = Names { hosts: settings.hosts.clone(), origins: settings.origins.clone() };
+    let admitted = Router::new()
+        .route_service("/mcp", mcp)
+        .layer(middleware::from_fn_with_state(sessions, sessions::bind))
+        .layer(middleware::from_fn_with_state(supervisor.clone(), health::drain))
+        .layer(middleware::from_fn_with_state(Arc::new(Bodies::new(settings.limits)), body::read))
+        .merge(health::guarded(&supervisor))
+        .layer(middleware::from_fn_with_state(access.clone(), admit));
+    // What is open to strangers is merged here, beside what is for the admitted.
+    let open = access.metadata().merge(health::open(&supervisor));
+    let named = admitted.merge(open).layer(middleware::from_fn_with_state(Arc::new(names), hosts::check));
+    named.layer(middleware::from_fn(health::counted))
 }
 
 /// The client that a request was admitted as.

@@ -23,6 +23,8 @@ const SEARCH_TOOLS: &str = "Find tools of the connected MCP servers by words, or
 const GET_RESULT: &str = "The answer of a run that is still running, or more of a result that was cut (code reads it whole with \
     load_result(handle)), by its handle.";
 
+const HEALTH: &str = "Whether code can run now: engines, servers, queue.";
+
 /// All three tools.
 pub(super) fn all() -> Vec<Tool> {
     let run_code = json!({
@@ -56,6 +58,12 @@ pub(super) fn all() -> Vec<Tool> {
         Tool::new("search_tools", SEARCH_TOOLS, object(search_tools)).with_annotations(reads()),
         Tool::new("get_result", GET_RESULT, object(get_result)).with_annotations(reads()),
     ]
+}
+
+/// One more, where it is switched on.
+pub(super) fn health() -> Tool {
+    let nothing = json!({"type": "object", "properties": {}});
+    Tool::new("health", HEALTH, object(nothing)).with_annotations(ToolAnnotations::new().read_only(true))
 }
 
 fn object(schema: Value) -> Arc<JsonObject> {

@@ -66,6 +66,7 @@ impl Supervisor {
             let next = InForce::new(in_force.succeeded_by(policy, upstreams));
             std::mem::replace(&mut *in_force, next)
         };
+        self.life.reloaded();
         tracing::info!(
             "the configuration is in force; {} connections of the one before are closed",
             left_over.len()

@@ -20,6 +20,7 @@ use super::request::{Patience, Unanswered, send_for};
 use super::result::{self, Reading};
 use super::slots::Slot;
 use super::transport::{CUT_OFF, TOO_LARGE};
+use crate::telemetry;
 
 /// Characters of a server's error text that are passed on.
 const ERROR_CHARS_MAX: usize = 4_000;
@@ -135,6 +136,7 @@ impl Connection {
 
     /// Health is known by real traffic.
     fn note(&self, error: Option<&ServiceError>, took: Duration) {
+        telemetry::exchanged(self.name.as_str(), took, error.is_some());
         match error {
             None => self.signals.note(|status| {
                 status.latency = Some(took);

@@ -1,6 +1,12 @@
 //! `lockhouse serve` over HTTP, as AI clients and strangers meet it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
 
+mod exposure;
+mod hosts;
+mod limits;
+mod places;
+mod sessions;
+mod tls;
 mod versions;
 
 /// A door that asks for no proof, for tests of what comes before and after it.

@@ -1,0 +1,168 @@
+//! `[http]` as it is written, and the settings that it makes.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::document::Oauth;
+use super::references::Surroundings;
+use crate::access::{AccessSettings, Auth, NamedUser};
+use crate::front::http::{Address, HostName, HttpLimits, HttpSettings, PageOrigin, TlsFiles};
+
+/// Where `lockhouse serve --http` listens if nothing else is said.
+const LISTEN: &str = "127.0.0.1:7300";
+
+/// `[http]`: the door for AI clients that do not start Lockhouse themselves.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Http {
+    /// Where `lockhouse serve --http` listens.
+    pub(super) listen: Option<Vec<Address>>,
+    pub(super) auth: Auth,
+    /// The file that `lockhouse token` writes.
+    pub(super) tokens: Option<PathBuf>,
+    /// Who comes in with `auth = "peer"`.
+    pub(super) users: Option<Vec<NamedUser>>,
+    pub(super) oauth: Option<Oauth>,
+    /// Names by which clients ask for this server, besides its addresses.
+    pub(super) hosts: Vec<HostName>,
+    /// Web pages that may come in.
+    pub(super) origins: Vec<PageOrigin>,
+    /// Whether what listens here is reached through a proxy that speaks TLS.
+    pub(super) behind_proxy: bool,
+    pub(super) tls: Option<HttpTls>,
+    pub(super) limits: Limits,
+}
+
+/// `[http.tls]`
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HttpTls {
+    certificate: String,
+    key: String,
+}
+
+/// `[http.limits]`
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Limits {
+    connections: u32,
+    connections_per_peer: u32,
+    tls_seconds: f64,
+    head_seconds: f64,
+    body_seconds: f64,
+    keep_alive_seconds: f64,
+    stall_seconds: f64,
+    headers: u32,
+    head_kib: u32,
+    streams: u32,
+    body_kib: u32,
+    bodies_mib: u32,
+    mcp_sessions: u32,
+    mcp_sessions_per_client: u32,
+    mcp_session_seconds: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 1_024,
+            connections_per_peer: 256,
+            tls_seconds: 10.0,
+            head_seconds: 10.0,
+            body_seconds: 30.0,
+            keep_alive_seconds: 75.0,
+            stall_seconds: 30.0,
+            headers: 64,
+            head_kib: 16,
+            streams: 64,
+            body_kib: 4_096,
+            bodies_mib: 64,
+            mcp_sessions: 1_024,
+            mcp_sessions_per_client: 64,
+            mcp_session_seconds: 1_800.0,
+        }
+    }
+}
+
+impl Limits {
+    /// Whether each key can work, and what it can be.
+    pub(super) fn checks(&self) -> [(bool, &'static str, &'static str); 16] {
+        let seconds = |of: f64| (0.01..=3_600.0).contains(&of);
+        [
+            ((1..=65_536).contains(&self.connections), "connections", "1 to 65536"),
+            ((1..=65_536).contains(&self.connections_per_peer), "connections_per_peer", "1 to 65536"),
+            (seconds(self.tls_seconds), "tls_seconds", "0.01 to 3600"),
+            (seconds(self.head_seconds), "head_seconds", "0.01 to 3600"),
+            (seconds(self.body_seconds), "body_seconds", "0.01 to 3600"),
+            (seconds(self.keep_alive_seconds), "keep_alive_seconds", "0.01 to 3600"),
+            (seconds(self.stall_seconds), "stall_seconds", "0.01 to 3600"),
+            ((16..=1_024).contains(&self.headers), "headers", "16 to 1024"),
+            ((8..=1_024).contains(&self.head_kib), "head_kib", "8 to 1024"),
+            ((1..=1_024).contains(&self.streams), "streams", "1 to 1024"),
+            ((64..=65_536).contains(&self.body_kib), "body_kib", "64 to 65536"),
+            ((1..=65_536).contains(&self.bodies_mib), "bodies_mib", "1 to 65536"),
+            (
+                u64::from(self.bodies_mib) * 1_024 >= u64::from(self.body_kib),
+                "bodies_mib",
+                "at least body_kib: one body must have room",
+            ),
+            ((1..=65_536).contains(&self.mcp_sessions), "mcp_sessions", "1 to 65536"),
+            ((1..=65_536).contains(&self.mcp_sessions_per_client), "mcp_sessions_per_client", "1 to 65536"),
+            ((0.01..=604_800.0).contains(&self.mcp_session_seconds), "mcp_session_seconds", "0.01 to 604800"),
+        ]
+    }
+
+    fn settings(&self) -> HttpLimits {
+        HttpLimits {
+            connections: self.connections as usize,
+            connections_per_peer: self.connections_per_peer as usize,
+            tls: Duration::from_secs_f64(self.tls_seconds),
+            head: Duration::from_secs_f64(self.head_seconds),
+            body: Duration::from_secs_f64(self.body_seconds),
+            keep_alive: Duration::from_secs_f64(self.keep_alive_seconds),
+            stall: Duration::from_secs_f64(self.stall_seconds),
+            headers: self.headers as usize,
+            head_bytes: self.head_kib as usize * 1_024,
+            streams: self.streams,
+            body_bytes: self.body_kib as usize * 1_024,
+            bodies_bytes: self.bodies_mib as usize * 1_024 * 1_024,
+            sessions: self.mcp_sessions as usize,
+            sessions_per_client: self.mcp_sessions_per_client as usize,
+            session_idle: Duration::from_secs_f64(self.mcp_session_seconds),
+        }
+    }
+}
+
+impl Http {
+    /// Paths are taken from where the configuration is.
+    pub(super) fn settings(
+        &self,
+        access: AccessSettings,
+        configuration: &Path,
+        surroundings: &Surroundings,
+    ) -> HttpSettings {
+        let file = |written: &str| file(written, configuration, surroundings);
+        let tls = self.tls.as_ref();
+        HttpSettings {
+            listen: self.listen.clone().unwrap_or_else(|| LISTEN.parse().into_iter().collect()),
+            access,
+            hosts: self.hosts.clone(),
+            origins: self.origins.clone(),
+            behind_proxy: self.behind_proxy,
+            tls: tls.map(|tls| TlsFiles { certificate: file(&tls.certificate), key: file(&tls.key) }),
+            limits: self.limits.settings(),
+        }
+    }
+}
+
+/// A path, or a credential of systemd: `${cred:NAME}`.
+fn file(written: &str, configuration: &Path, surroundings: &Surroundings) -> PathBuf {
+    let credential = written.strip_prefix("${cred:").and_then(|rest| rest.strip_suffix('}'));
+    let credentials = surroundings.environment.get("CREDENTIALS_DIRECTORY");
+    match credential.filter(|name| !name.contains('/')).zip(credentials) {
+        Some((name, directory)) => Path::new(directory).join(name),
+        None => configuration.parent().unwrap_or(Path::new("")).join(surroundings.expand_home(written)),
+    }
+}

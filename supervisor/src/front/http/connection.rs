@@ -1,0 +1,114 @@
+//! One connection: HTTP/1.1 or HTTP/2, as its first bytes say, for as long as it keeps to its times.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::Via;
+use super::limits::HttpLimits;
+use super::watched::{Answer, Late, Stream, Watch, Watched};
+use crate::access::Peer;
+use crate::telemetry;
+
+/// What a connection that was told to end has for it.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// Between signs of life that an HTTP/2 client is asked for while it waits for an answer, and until it must give one.
+const PING_EVERY: Duration = Duration::from_secs(30);
+const PING_ANSWERED_WITHIN: Duration = Duration::from_secs(20);
+
+/// How connections are served: the same for all.
+#[derive(Clone)]
+pub(super) struct Serving {
+    builder: Arc<Builder<TokioExecutor>>,
+    router: Router,
+    pub(super) limits: HttpLimits,
+    closing: CancellationToken,
+}
+
+impl Serving {
+    pub(super) fn new(router: Router, limits: HttpLimits, closing: CancellationToken) -> Self {
+        let mut builder = Builder::new(TokioExecutor::new());
+        // The time for a head is ours to keep: hyper's would count the time before it, too.
+        builder.http1().header_read_timeout(None).max_headers(limits.headers).max_buf_size(limits.head_bytes);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PING_ANSWERED_WITHIN)
+            .max_concurrent_streams(limits.streams)
+            .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX));
+        Self { builder: Arc::new(builder), router, limits, closing }
+    }
+
+    /// Serves a connection to its end.
+    pub(super) async fn serve(&self, stream: Box<dyn Stream>, peer: Peer, via: Via) {
+        let watch = Watch::new();
+        let stream = TokioIo::new(Watched { stream, watch: watch.clone() });
+        let router = TowerToHyperService::new(self.router.clone());
+        let seen = watch.clone();
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            let active = seen.begin(request.version());
+            request.extensions_mut().insert(peer);
+            request.extensions_mut().insert(via);
+            let answering = router.call(request);
+            async move {
+                let response: Response<Body> = answering.await?;
+                Ok::<_, Infallible>(response.map(|body| Answer { body, _active: active }))
+            }
+        });
+        let mut connection = pin!(self.builder.serve_connection(stream, service));
+        let mut closing = pin!(self.closing.cancelled());
+        let mut timer = pin!(sleep_until(Instant::now() + self.limits.head));
+        let mut farewell: Option<Instant> = None;
+        poll_fn(|context| {
+            loop {
+                if connection.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(());
+                }
+                if farewell.is_none() && closing.as_mut().poll(context).is_ready() {
+                    farewell = Some(Instant::now() + FAREWELL);
+                    connection.as_mut().graceful_shutdown();
+                    continue;
+                }
+                // Reading and writing happen in the poll above, and move the deadline.
+                let deadline = match farewell {
+                    Some(until) => Some((until, Late::Stalled)),
+                    None => watch.deadline(&self.limits),
+                };
+                let Some((until, late)) = deadline else { return Poll::Pending };
+                if timer.deadline() != until {
+                    timer.as_mut().reset(until);
+                }
+                if timer.as_mut().poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                match late {
+                    Late::Idle => {
+                        farewell = Some(Instant::now() + FAREWELL);
+                        connection.as_mut().graceful_shutdown();
+                    }
+                    Late::Head | Late::Stalled => {
+                        telemetry::refused("timeout");
+                        tracing::debug!("a connection was closed: {late:?}");
+                        return Poll::Ready(());
+                    }
+                }
+            }
+        })
+        .await;
+    }
+}

@@ -1,0 +1,35 @@
+//! What a door must have before it opens to more than this host.
+
+use super::HttpSettings;
+use super::address::Address;
+
+/// Refuses what would let strangers in.
+///
+/// # Errors
+/// What is wrong, and what to do.
+pub(super) fn check(settings: &HttpSettings, at: &Address) -> Result<(), String> {
+    let is_open = settings.access.auth.is_none();
+    if is_open && settings.behind_proxy {
+        return Err(
+            "behind_proxy = true lets others in through the proxy, and auth = \"none\" asks nobody for proof: set another auth in [http]"
+                .into(),
+        );
+    }
+    if at.is_local() {
+        if is_open {
+            tracing::warn!("whoever reaches {at} is let in without proof: auth = \"none\" of [http]");
+        }
+        return Ok(());
+    }
+    if is_open {
+        return Err(format!(
+            "{at} can be reached from other hosts, and auth = \"none\" is for loopback addresses and Unix domain sockets alone: set another auth in [http], or listen at 127.0.0.1"
+        ));
+    }
+    if settings.tls.is_none() && !settings.behind_proxy {
+        return Err(format!(
+            "{at} can be reached from other hosts, and without TLS whoever is on the way reads every token: set certificate and key in [http.tls], or behind_proxy = true if a proxy in front of it speaks TLS, or listen at 127.0.0.1"
+        ));
+    }
+    Ok(())
+}

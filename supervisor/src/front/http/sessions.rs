@@ -1,0 +1,270 @@
+//! MCP sessions of the protocol versions that have them: each is the client's that made it, and nobody else's.
+//!
+//! An id that is somebody else's is answered as one that never was.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::{Stream, StreamExt};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::SessionManager;
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError, SessionConfig,
+};
+use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
+use tokio::time::Instant;
+
+use super::limits::HttpLimits;
+use crate::access::{Owner, Principal};
+
+const SESSION_ID: &str = "mcp-session-id";
+const RETRY_AFTER_SECONDS: &str = "30";
+
+tokio::task_local! {
+    /// On whose behalf the library asks for sessions.
+    static ASKING: Asking;
+}
+
+#[derive(Clone, Debug)]
+struct Asking {
+    owner: Owner,
+    /// Set when there was no room for a session.
+    was_full: Arc<AtomicBool>,
+}
+
+/// The sessions, and whose they are.
+#[derive(Debug)]
+pub(super) struct McpSessions {
+    inner: LocalSessionManager,
+    limits: HttpLimits,
+    held: Held,
+}
+
+type Held = Arc<Mutex<HashMap<SessionId, Session>>>;
+
+#[derive(Debug)]
+struct Session {
+    owner: Owner,
+    /// Streams that are open.
+    streams: usize,
+    used: Instant,
+}
+
+/// Why there is no session.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SessionError {
+    #[error("no such session")]
+    Unknown,
+    #[error("too many sessions")]
+    Full,
+    #[error(transparent)]
+    Broken(#[from] LocalSessionManagerError),
+}
+
+impl McpSessions {
+    pub(super) fn new(limits: HttpLimits) -> Self {
+        let mut inner = LocalSessionManager::default();
+        let mut config = SessionConfig::default();
+        // The library's own clock would end a session whose program runs for longer.
+        config.keep_alive = None;
+        inner.session_config = config;
+        Self { inner, limits, held: Held::default() }
+    }
+
+    /// Whether the session is of whoever asks.
+    fn is_mine(&self, id: &SessionId) -> bool {
+        let owner = ASKING.try_with(|asking| asking.owner).ok();
+        let mut held = locked(&self.held);
+        let session = held.get_mut(id).filter(|session| Some(session.owner) == owner);
+        session.map(|session| session.used = Instant::now()).is_some()
+    }
+
+    fn mine(&self, id: &SessionId) -> Result<(), SessionError> {
+        if self.is_mine(id) { Ok(()) } else { Err(SessionError::Unknown) }
+    }
+
+    /// Which session must go for another of this owner: none, or the one that was not used for longest.
+    fn to_be_ended(&self, owner: Owner) -> Result<Option<SessionId>, SessionError> {
+        let held = locked(&self.held);
+        let is_own = |session: &&Session| session.owner == owner;
+        let own = held.values().filter(is_own).count();
+        let own_only = own >= self.limits.sessions_per_client;
+        if !own_only && held.len() < self.limits.sessions {
+            return Ok(None);
+        }
+        // Nobody's sessions go for those of another.
+        let idle = held.iter().filter(|(_, session)| session.owner == owner && session.streams == 0);
+        let oldest = idle.min_by_key(|(_, session)| session.used);
+        oldest.map(|(id, _)| Some(id.clone())).ok_or(SessionError::Full)
+    }
+
+    /// Ends the sessions that nobody has used for long.
+    pub(super) async fn end_idle(&self) {
+        let is_idle =
+            |session: &Session| session.streams == 0 && session.used.elapsed() >= self.limits.session_idle;
+        let idle: Vec<SessionId> = locked(&self.held)
+            .iter()
+            .filter(|(_, session)| is_idle(session))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in idle {
+            self.end(&id).await;
+        }
+    }
+
+    async fn end(&self, id: &SessionId) {
+        locked(&self.held).remove(id);
+        if let Err(error) = self.inner.close_session(id).await {
+            tracing::debug!("an MCP session did not end as it should: {error}");
+        }
+    }
+
+    /// A stream that keeps its session from being idle.
+    fn kept(
+        &self,
+        id: &SessionId,
+        stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
+    ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+        let open = OpenStream::new(self.held.clone(), id.clone());
+        stream.map(move |event| {
+            let _ = &open;
+            event
+        })
+    }
+}
+
+struct OpenStream {
+    held: Held,
+    id: SessionId,
+}
+
+impl OpenStream {
+    fn new(held: Held, id: SessionId) -> Self {
+        if let Some(session) = locked(&held).get_mut(&id) {
+            session.streams += 1;
+        }
+        Self { held, id }
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        if let Some(session) = locked(&self.held).get_mut(&self.id) {
+            session.streams = session.streams.saturating_sub(1);
+            session.used = Instant::now();
+        }
+    }
+}
+
+fn locked(held: &Held) -> MutexGuard<'_, HashMap<SessionId, Session>> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl SessionManager for McpSessions {
+    type Error = SessionError;
+    type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionError> {
+        let asking = ASKING.try_with(Clone::clone).map_err(|_| SessionError::Unknown)?;
+        match self.to_be_ended(asking.owner) {
+            Ok(None) => {}
+            Ok(Some(oldest)) => self.end(&oldest).await,
+            Err(full) => {
+                asking.was_full.store(true, Ordering::Relaxed);
+                return Err(full);
+            }
+        }
+        let (id, transport) = self.inner.create_session().await?;
+        let session = Session { owner: asking.owner, streams: 0, used: Instant::now() };
+        locked(&self.held).insert(id.clone(), session);
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, SessionError> {
+        self.mine(id)?;
+        Ok(self.inner.initialize_session(id, message).await?)
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, SessionError> {
+        Ok(self.is_mine(id) && self.inner.has_session(id).await?)
+    }
+
+    /// The library also calls this, for nobody, when a session has ended by itself.
+    async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
+        if ASKING.try_with(|_| ()).is_ok() {
+            self.mine(id)?;
+        }
+        locked(&self.held).remove(id);
+        Ok(self.inner.close_session(id).await?)
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        self.mine(id)?;
+        Ok(self.kept(id, SessionManager::create_stream(&self.inner, id, message).await?))
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), SessionError> {
+        self.mine(id)?;
+        Ok(self.inner.accept_message(id, message).await?)
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        self.mine(id)?;
+        Ok(self.kept(id, SessionManager::create_standalone_stream(&self.inner, id).await?))
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        self.mine(id)?;
+        Ok(self.kept(id, SessionManager::resume(&self.inner, id, last_event_id).await?))
+    }
+}
+
+/// Passes a request on in the name of the client that it was admitted as.
+pub(super) async fn bind(State(sessions): State<Arc<McpSessions>>, request: Request, next: Next) -> Response {
+    let Some(owner) = request.extensions().get::<Principal>().map(Principal::owner) else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
+    let was_full = Arc::new(AtomicBool::new(false));
+    let asking = Asking { owner, was_full: was_full.clone() };
+    ASKING
+        .scope(asking, async move {
+            // The library does not look whether there is a session that is to be deleted.
+            let id = request.headers().get(SESSION_ID).and_then(|id| id.to_str().ok());
+            let id = id.filter(|_| request.method() == Method::DELETE);
+            if id.is_some_and(|id| !sessions.is_mine(&id.into())) {
+                return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
+            }
+            let response = next.run(request).await;
+            if was_full.load(Ordering::Relaxed) {
+                let retry = [(header::RETRY_AFTER, RETRY_AFTER_SECONDS)];
+                let words = "too many MCP sessions are in use: end some with DELETE, or come later";
+                return (StatusCode::TOO_MANY_REQUESTS, retry, words).into_response();
+            }
+            response
+        })
+        .await
+}

@@ -1,0 +1,243 @@
+//! What happens on a connection, and how long it may go on so.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use axum::http::Version;
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
+
+use super::limits::HttpLimits;
+
+/// A stream of bytes, of whatever kind.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+/// What a connection waits for. Copies watch the same one.
+#[derive(Clone, Debug)]
+pub(super) struct Watch(Arc<Mutex<Seen>>);
+
+#[derive(Debug)]
+struct Seen {
+    /// Requests whose answers are not whole.
+    active: usize,
+    /// The head of the next request: when it began. Until there was a request, that is the beginning of the connection.
+    head_since: Option<Instant>,
+    idle_since: Instant,
+    /// Bytes of an answer that are not taken.
+    blocked_since: Option<Instant>,
+    is_http2: bool,
+}
+
+/// What a connection did not do in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Late {
+    /// Send the head of a request.
+    Head,
+    /// Send another request: nothing is wrong with that.
+    Idle,
+    /// Take what it asked for.
+    Stalled,
+}
+
+impl Watch {
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        let seen =
+            Seen { active: 0, head_since: Some(now), idle_since: now, blocked_since: None, is_http2: false };
+        Self(Arc::new(Mutex::new(seen)))
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request whose head is whole, until its answer is.
+    pub(super) fn begin(&self, version: Version) -> Active {
+        let mut seen = self.seen();
+        seen.active += 1;
+        seen.head_since = None;
+        seen.is_http2 = version == Version::HTTP_2;
+        Active(self.clone())
+    }
+
+    /// Until when what goes on now may go on, and what it is. A request that is being answered has all the time that it
+    /// takes, as long as the answer is taken.
+    pub(super) fn deadline(&self, limits: &HttpLimits) -> Option<(Instant, Late)> {
+        let seen = self.seen();
+        if let Some(since) = seen.blocked_since {
+            return Some((since + limits.stall, Late::Stalled));
+        }
+        if seen.active > 0 {
+            return None;
+        }
+        match seen.head_since {
+            Some(since) => Some((since + limits.head, Late::Head)),
+            None => Some((seen.idle_since + limits.keep_alive, Late::Idle)),
+        }
+    }
+
+    fn has_read(&self) {
+        let mut seen = self.seen();
+        // Over HTTP/2 bytes may be of the connection alone.
+        if seen.active == 0 && seen.head_since.is_none() && !seen.is_http2 {
+            seen.head_since = Some(Instant::now());
+        }
+    }
+
+    fn wrote<T>(&self, polled: &Poll<T>) {
+        let mut seen = self.seen();
+        match polled {
+            Poll::Ready(_) => seen.blocked_since = None,
+            Poll::Pending => drop(seen.blocked_since.get_or_insert_with(Instant::now)),
+        }
+    }
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub(super) struct Active(Watch);
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        let mut seen = self.0.seen();
+        seen.active -= 1;
+        seen.idle_since = Instant::now();
+    }
+}
+
+/// An answer's body, which is being sent until it is dropped.
+pub(super) struct Answer {
+    pub(super) body: axum::body::Body,
+    pub(super) _active: Active,
+}
+
+impl Body for Answer {
+    type Data = axum::body::Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A stream whose reads and writes are seen.
+pub(super) struct Watched {
+    pub(super) stream: Box<dyn Stream>,
+    pub(super) watch: Watch,
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.watch.has_read();
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watch.wrote(&polled);
+        polled
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.watch.wrote(&polled);
+        polled
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_flush(context);
+        self.watch.wrote(&polled);
+        polled
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.watch.wrote(&polled);
+        polled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn limits() -> HttpLimits {
+        let seconds = Duration::from_secs;
+        HttpLimits {
+            connections: 1,
+            connections_per_peer: 1,
+            tls: seconds(1),
+            head: seconds(2),
+            body: seconds(3),
+            keep_alive: seconds(4),
+            stall: seconds(5),
+            headers: 1,
+            head_bytes: 1,
+            streams: 1,
+            body_bytes: 1,
+            bodies_bytes: 1,
+            sessions: 1,
+            sessions_per_client: 1,
+            session_idle: seconds(6),
+        }
+    }
+
+    #[test]
+    fn each_state_has_its_time_and_an_answer_has_none() {
+        let watch = Watch::new();
+        let late = |watch: &Watch| watch.deadline(&limits()).map(|(_, late)| late);
+        assert_eq!(late(&watch), Some(Late::Head));
+        let active = watch.begin(Version::HTTP_11);
+        assert_eq!(late(&watch), None);
+        watch.wrote(&Poll::<()>::Pending);
+        assert_eq!(late(&watch), Some(Late::Stalled));
+        watch.wrote(&Poll::Ready(()));
+        assert_eq!(late(&watch), None);
+        drop(active);
+        assert_eq!(late(&watch), Some(Late::Idle));
+        watch.has_read();
+        assert_eq!(late(&watch), Some(Late::Head));
+        drop(watch.begin(Version::HTTP_2));
+        watch.has_read();
+        assert_eq!(late(&watch), Some(Late::Idle), "frames of HTTP/2 are no heads");
+    }
+}

@@ -1,0 +1,90 @@
+//! What a token was made for narrows everything that its holder meets.
+
+use lockhouse_tests::{Lockhouse, Table, Visitor, ensure, equal};
+use serde_json::{Value, json};
+
+use crate::token;
+
+const POLICY: &str = "version = 1\n[servers.files]\nallow = [\"*\"]\n[servers.web]\nallow = [\"*\"]\n[servers.skills]\nallow = [\"save\"]\n";
+
+async fn value(visitor: &Visitor, arguments: Value) -> Value {
+    let answer = visitor.call("run_code", arguments).await;
+    if answer["value"].is_null() { answer["error"]["message"].clone() } else { answer["value"].clone() }
+}
+
+#[tokio::test]
+async fn a_grant_narrows_every_way_to_a_tool_and_widens_none() {
+    let lockhouse = Lockhouse::new().server("files", &[]).server("web", &[]).policy(POLICY);
+    let part = token(&lockhouse, &["part", "--only", "web.ad*", "gone", "gone.x"]);
+    let whole = token(&lockhouse, &["whole"]);
+    let door = lockhouse.door().await;
+    let mut table = Table::new("grants");
+    let tries = |call: &str| {
+        format!(
+            "from mcp_tools import call_tool, list_servers, search_tools, describe, ToolError\ntry: r = {call}\nexcept ToolError as e: r = e.code\nr"
+        )
+    };
+    let rows = [
+        ("a tool", "call_tool('web.add', {'a': 1, 'b': 2})", json!(3), json!(3)),
+        ("another tool of that server", "call_tool('web.count', {})", json!("denied"), Value::Null),
+        (
+            "a tool of another server",
+            "call_tool('files.add', {'a': 1, 'b': 2})",
+            json!("unknown_tool"),
+            json!(3),
+        ),
+        (
+            "list_servers",
+            "sorted(s['name'] for s in list_servers())",
+            json!(["web"]),
+            json!(["files", "web"]),
+        ),
+        (
+            "search",
+            "sorted({t['server'] + '.' + t['name'] for t in search_tools('add count', limit=20)} & {'web.add', 'web.count', 'files.add'})",
+            json!(["web.add"]),
+            json!(["files.add", "web.add", "web.count"]),
+        ),
+        ("describe", "describe('web', 'count') and 1", json!("denied"), json!(1)),
+        ("describe elsewhere", "describe('files', 'add') and 1", json!("unknown_tool"), json!(1)),
+    ];
+    for (name, call, expected, control) in rows {
+        let arguments = json!({"language": "python", "code": tries(call)});
+        let got = value(&door.visitor(Some(&part)), arguments.clone()).await;
+        table.row(name, equal(got, expected));
+        if !control.is_null() {
+            table.row(
+                format!("{name}: control"),
+                equal(value(&door.visitor(Some(&whole)), arguments).await, control),
+            );
+        }
+    }
+    for (name, servers, expected) in [
+        ("servers of the grant", json!(["web"]), json!(["web"])),
+        ("servers beyond it", json!(["files"]), json!("there is no server \"files\"; there are: web")),
+    ] {
+        let code = tries("[s['name'] for s in list_servers()]");
+        let arguments = json!({"language": "python", "code": code, "servers": servers});
+        table.row(name, equal(value(&door.visitor(Some(&part)), arguments).await, expected));
+    }
+    let arguments =
+        json!({"language": "python", "code": tries("call_tool('web.count', {})"), "servers": ["web"]});
+    table.row(
+        "servers widen nothing",
+        equal(value(&door.visitor(Some(&part)), arguments).await, json!("denied")),
+    );
+    for (name, token, expected) in [("search_tools", &part, false), ("search_tools: control", &whole, true)] {
+        let found = door.visitor(Some(token)).call("search_tools", json!({"query": "count add"})).await;
+        let others = found.to_string().contains("\"files\"") || found.to_string().contains("\"count\"");
+        let own = found.to_string().contains("\"add\"");
+        table.row(name, ensure(own && others == expected, &found));
+    }
+    let save = "import skills\ntry: r = skills.save('f', 'A skill.', code='def f():\\n    return 1\\n')['state']\nexcept Exception as e: r = 'refused'\nr";
+    for (name, token, expected) in
+        [("saving skills", &part, "refused"), ("saving skills: control", &whole, "saved")]
+    {
+        let got = value(&door.visitor(Some(token)), json!({"language": "python", "code": save})).await;
+        table.row(name, equal(got, json!(expected)));
+    }
+    table.finish();
+}

@@ -1,0 +1,118 @@
+//! How much one client may have of what all share.
+
+use lockhouse_tests::{Door, Lockhouse, Table, ensure, equal, wait_until};
+use serde_json::{Value, json};
+
+use crate::{asks, token, told};
+
+const HANG: &str = "import time\nwhile True: time.sleep(0.01)";
+
+async fn run(door: &Door, token: &str, code: &str) -> Value {
+    door.visitor(Some(token)).run_code("python", code).await
+}
+
+fn kind(answer: &Value) -> &str {
+    answer["error"]["type"].as_str().unwrap_or("ran")
+}
+
+#[tokio::test]
+async fn requests_beyond_the_rate_are_refused_with_when_and_cost_another_client_nothing() {
+    let lockhouse = Lockhouse::new().config("[clients]\nrequests = \"20/h\"\n");
+    let (much, little) = (token(&lockhouse, &["much"]), token(&lockhouse, &["little"]));
+    let door = lockhouse.door().await;
+    let mut table = Table::new("requests");
+    let mut answered = 0;
+    let refused = loop {
+        let reply = asks(&door.visitor(Some(&much))).await;
+        if reply.status != 200 {
+            break reply;
+        }
+        answered += 1;
+    };
+    table.row("as many as the rate", equal(answered, 20));
+    table.row("the next one", equal(told(&refused), "429 too_many_requests".into()));
+    let after: u64 = refused.header("retry-after").parse().unwrap_or_default();
+    table.row("when to try again", ensure((1..=180).contains(&after), after));
+    table.row("another client", equal(told(&asks(&door.visitor(Some(&little))).await), "200".into()));
+    table.row("who is not let in is not counted", equal(asks(&door.visitor(None)).await.status, 401));
+    table.finish();
+}
+
+#[tokio::test]
+async fn runs_beyond_the_rate_or_the_number_are_refused_in_words_and_cost_another_client_nothing() {
+    let lockhouse = Lockhouse::new().config("[clients]\nruns = \"6/h\"\nrunning = 2\n");
+    let (much, little) = (token(&lockhouse, &["much"]), token(&lockhouse, &["little"]));
+    let door = lockhouse.door().await;
+    let mut table = Table::new("runs");
+    let hang = |timeout: f64| json!({"language": "python", "code": HANG, "timeout_s": timeout});
+    let running: Vec<_> = (0..2)
+        .map(|_| {
+            let visitor = door.visitor(Some(&much));
+            tokio::spawn(async move { visitor.call("run_code", hang(20.0)).await })
+        })
+        .collect();
+    let begun = |records: &[Value]| records.iter().filter(|record| record["event"] == "execution").count();
+    wait_until("both run", async || (begun(&lockhouse.records()) == 2).then_some(())).await;
+    let third = run(&door, &much, "1").await;
+    let told = third["error"]["message"].as_str().unwrap_or_default();
+    table.row(
+        "a third at one time",
+        ensure(kind(&third) == "RateLimited" && told.contains("2 runs of this client"), &third),
+    );
+    table.row("another client meanwhile", equal(run(&door, &little, "1").await["value"].clone(), 1.into()));
+    running.iter().for_each(tokio::task::JoinHandle::abort);
+    wait_until("there is room", async || (kind(&run(&door, &much, "1").await) == "ran").then_some(())).await;
+    let mut last = Value::Null;
+    for _ in 0..6 {
+        last = run(&door, &much, "1").await;
+    }
+    let told = last["error"]["message"].as_str().unwrap_or_default();
+    table.row(
+        "beyond the rate",
+        ensure(kind(&last) == "RateLimited" && told.contains("room again in"), &last),
+    );
+    table.row("when", ensure(last["error"]["retry_after_s"].as_u64().is_some_and(|after| after > 0), &last));
+    table.row("another client", equal(run(&door, &little, "1").await["value"].clone(), 1.into()));
+    table.finish();
+}
+
+#[tokio::test]
+async fn one_client_cannot_take_all_sessions() {
+    let lockhouse = Lockhouse::new().config("[clients]\nsessions = 2\n[sessions]\nmax = 3\n");
+    let (much, little) = (token(&lockhouse, &["much"]), token(&lockhouse, &["little"]));
+    let door = lockhouse.door().await;
+    let mut table = Table::new("sessions");
+    let in_session = async |token: &str, name: &str| {
+        let visitor = door.visitor(Some(token));
+        visitor.call("run_code", json!({"language": "python", "code": "1", "session": name})).await
+    };
+    for name in ["a", "b"] {
+        table.row(name, equal(in_session(&much, name).await["value"].clone(), 1.into()));
+    }
+    let third = in_session(&much, "c").await;
+    let told = third["error"]["message"].as_str().unwrap_or_default();
+    let words =
+        told.contains("2 sessions of this client") && told.contains("a (idle") && told.contains("b (idle");
+    table.row("a third", ensure(kind(&third) == "SessionsBusy" && words, &third));
+    table.row("control: another run in one", equal(in_session(&much, "a").await["value"].clone(), 1.into()));
+    table.row("another client", equal(in_session(&little, "x").await["value"].clone(), 1.into()));
+    let full = in_session(&little, "y").await;
+    let told = full["error"]["message"].as_str().unwrap_or_default();
+    let says =
+        told.contains("x (idle") && told.contains("those of other clients") && !told.contains("a (idle");
+    table.row("when all are taken nothing is told of others'", ensure(says, &full));
+    table.finish();
+}
+
+#[tokio::test]
+async fn who_started_the_process_has_no_limits_of_clients() {
+    let lockhouse =
+        Lockhouse::new().config("[clients]\nrequests = \"1/h\"\nruns = \"1/h\"\nrunning = 1\nsessions = 1\n");
+    let session = lockhouse.serve().await;
+    let mut table = Table::new("over standard input");
+    for number in 0..5 {
+        let answer = session.run_in(&format!("s{number}"), "python", "1").await;
+        table.row(format!("run {number}"), equal(answer["value"].clone(), 1.into()));
+    }
+    table.finish();
+}

@@ -1,0 +1,212 @@
+//! Strangers that take more than there is for them: each is closed or refused, and somebody else is served all the same.
+
+use std::time::Duration;
+
+use lockhouse_tests::{Door, LATEST_VERSION, Lockhouse, Table, ensure, equal, read_to_end, wait_until};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::OPEN;
+
+async fn door(lockhouse: &Lockhouse) -> Door {
+    lockhouse.door().await
+}
+
+fn limited(limits: &str) -> Lockhouse {
+    Lockhouse::new().config(&format!("{OPEN}[http.limits]\n{limits}\n"))
+}
+
+fn head(door: &Door, more: &str) -> String {
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\n\
+         Content-Type: application/json\r\n{more}",
+        door.address()
+    )
+}
+
+/// The positive control of every row: a client that does nothing wrong.
+async fn still_serves(door: &Door) -> Result<(), String> {
+    equal(door.visitor(None).run_code("python", "1 + 1").await["value"].clone(), json!(2))
+}
+
+#[tokio::test]
+async fn who_sends_too_slowly_is_closed() {
+    let lockhouse = limited("head_seconds = 0.5\nbody_seconds = 0.5\nkeep_alive_seconds = 1");
+    let door = door(&lockhouse).await;
+    let mut table = Table::new("slow strangers");
+    let (none, half) = (String::new(), head(&door, ""));
+    let half_body = head(&door, "Content-Length: 100\r\n\r\n{");
+    let chunk = head(&door, "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n");
+    let whole = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", door.address());
+    for (name, sent, answer) in [
+        ("nothing at all", none.clone(), ""),
+        ("half of the first line", "POST /m".into(), ""),
+        ("half of the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nS".into(), ""),
+        ("the preface of HTTP/2 alone", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".into(), ""),
+        ("half of a head", half.clone(), ""),
+        ("a part of the body", half_body, "HTTP/1.1 408"),
+        ("a part of the chunks", chunk, "HTTP/1.1 408"),
+        ("a request, and then nothing", whole.clone(), "HTTP/1.1 404"),
+        ("a request, and then half of one", format!("{whole}{half}"), "HTTP/1.1 404"),
+    ] {
+        let said = door.send(sent).await;
+        let holds = said.starts_with(answer) && (!answer.is_empty() || !said.starts_with("HTTP/1.1"));
+        table.row(name, ensure(holds, said));
+    }
+    // A byte at a time keeps nothing open for longer.
+    let mut connection = door.connection().await;
+    let dripping = async {
+        let mut drops = tokio::time::interval(Duration::from_millis(20));
+        for byte in head(&door, &"X: y\r\n".repeat(1_000)).into_bytes() {
+            drops.tick().await;
+            if connection.write_all(&[byte]).await.is_err() {
+                return true;
+            }
+        }
+        false
+    };
+    table.row("a byte at a time", ensure(dripping.await, "the whole head was taken"));
+    table.row("control", still_serves(&door).await);
+    table.finish();
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_refused_and_not_kept() {
+    let lockhouse = limited("body_kib = 64\nhead_kib = 8\nheaders = 16");
+    let door = door(&lockhouse).await;
+    let mut table = Table::new("large requests");
+    let large = "x".repeat(65 * 1024);
+    let long = format!("X: {}\r\n\r\n", "y".repeat(64 * 1024));
+    for (name, sent, answer) in [
+        ("a body that is announced", head(&door, "Content-Length: 4000000000\r\n\r\n"), "413"),
+        ("a body", head(&door, &format!("Content-Length: {}\r\n\r\n{large}", large.len())), "413"),
+        (
+            "a body in chunks",
+            head(&door, &format!("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{large}\r\n0\r\n\r\n", large.len())),
+            "413",
+        ),
+        ("a long header", head(&door, &long), "431"),
+        ("many headers", head(&door, &format!("{}\r\n", "X: y\r\n".repeat(100))), "431"),
+        ("a long URL", format!("GET /{} HTTP/1.1\r\n\r\n", "y".repeat(64 * 1024)), "4"),
+        ("garbage", "\u{1}\u{2}\u{3}garbage\r\n\r\n".into(), "400"),
+        ("a handshake of TLS", "\u{16}\u{3}\u{1}\u{2}\r\n\r\n".into(), "400"),
+        ("two lengths", head(&door, "Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}"), "400"),
+        ("a length that is none", head(&door, "Content-Length: x\r\n\r\n{}"), "400"),
+    ] {
+        let said = door.send(sent).await;
+        table.row(name, ensure(said.starts_with(&format!("HTTP/1.1 {answer}")), said));
+    }
+    let visitor = door.visitor(None);
+    let code = format!("len('{}')", "x".repeat(60 * 1024));
+    table.row("control: as large as may be", equal(&visitor.run_code("python", &code).await["value"], &json!(61_440)));
+    table.row("control", still_serves(&door).await);
+    table.finish();
+}
+
+#[tokio::test]
+async fn there_are_as_many_connections_as_may_be_and_one_more_when_they_close() {
+    for limits in ["connections = 4", "connections_per_peer = 4"] {
+        let lockhouse = limited(&format!("{limits}\nhead_seconds = 60"));
+        let door = door(&lockhouse).await;
+        let mut open = Vec::new();
+        for _ in 0..4 {
+            open.push(door.connection().await);
+        }
+        let refused = door.send(format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", door.address())).await;
+        assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("Retry-After: "), "{limits}: {refused}");
+        door.says("a connection was refused").await;
+        drop(open);
+        let served = wait_until("there is a place again", async || {
+            let message = door.visitor(None).calling("run_code", json!({"language": "python", "code": "2"}));
+            let reply = door.visitor(None).try_post(&message).await.ok()?;
+            (reply.status == 200).then(|| reply.answer())
+        });
+        assert_eq!(served.await["result"]["structuredContent"]["value"], 2, "{limits}");
+    }
+}
+
+#[tokio::test]
+async fn too_many_open_files_are_a_pause_and_no_end() {
+    let lockhouse = Lockhouse::new().config(&format!("{OPEN}[pool]\nidle = 1\n"));
+    let shell = "ulimit -n 90; exec \"$0\" \"$@\"";
+    let served = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", shell]).arg(served.get_program()).args(served.get_args()).env_clear();
+    command.envs(served.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let door = Door::open(command).await;
+    assert_eq!(still_serves(&door).await, Ok(()));
+    let mut open = Vec::new();
+    for _ in 0..120 {
+        open.push(door.connection().await);
+    }
+    door.says("no connection can be accepted").await;
+    drop(open);
+    assert_eq!(still_serves(&door).await, Ok(()));
+}
+
+#[tokio::test]
+async fn nothing_cuts_off_what_takes_long() {
+    let lockhouse = limited("head_seconds = 0.3\nbody_seconds = 0.3\nkeep_alive_seconds = 0.3\nstall_seconds = 0.3");
+    let door = door(&lockhouse).await;
+    let mut table = Table::new("answers that take longer than every limit");
+    let code = "import time\ntime.sleep(1.5)\n'done'";
+    for version in ["2025-06-18", LATEST_VERSION] {
+        let visitor = match version {
+            LATEST_VERSION => door.visitor(None),
+            earlier => door.session(None, earlier).await,
+        };
+        table.row(format!("a run, {version}"), equal(&visitor.run_code("python", code).await["value"], &json!("done")));
+    }
+    let session = door.session(None, "2025-11-25").await;
+    let mut events = session.listen().await;
+    table.row("a stream of a session opens", equal(events.status, 200));
+    let answer = session.run_code("python", code).await;
+    table.row("a run beside it", equal(&answer["value"], &json!("done")));
+    let ended = tokio::time::timeout(Duration::from_millis(100), events.next()).await;
+    table.row("the stream is still open", ensure(ended.is_err(), ended));
+    table.finish();
+}
+
+#[tokio::test]
+async fn who_takes_no_answer_is_closed() {
+    let lockhouse = limited("stall_seconds = 0.5\nbody_kib = 64");
+    let door = door(&lockhouse).await;
+    // Answers to many requests, of which none is read, until the kernel has no more room for them.
+    let mut connection = door.connection().await;
+    let request = format!("GET /{} HTTP/1.1\r\nHost: {}\r\n\r\n", "y".repeat(1_000), door.address());
+    let flooding = async {
+        loop {
+            if connection.write_all(request.repeat(100).as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(40), flooding).await.expect("it is closed");
+    assert_eq!(still_serves(&door).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_connection_serves_many_requests_of_either_version_of_http() {
+    let lockhouse = Lockhouse::new().config(OPEN);
+    let door = door(&lockhouse).await;
+    let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
+    let visitor = lockhouse_tests::Visitor::with_client(client, &door.url("/mcp"), None);
+    let many = (0..20).map(|number| {
+        let visitor = visitor.clone();
+        async move { visitor.run_code("python", &format!("{number}")).await["value"] == json!(number) }
+    });
+    assert!(futures_util::future::join_all(many).await.into_iter().all(|right| right));
+    let mut connection = TcpStream::connect(door.address()).await.unwrap();
+    for _ in 0..3 {
+        let request = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", door.address());
+        connection.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        connection.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 404");
+        let mut rest = vec![0; 4096];
+        let _ = connection.read(&mut rest).await.unwrap();
+    }
+    connection.write_all(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").await.unwrap();
+    assert!(read_to_end(&mut connection).await.starts_with("HTTP/1.1 400"));
+}

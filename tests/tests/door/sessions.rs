@@ -1,0 +1,110 @@
+//! MCP sessions of the versions that have them: each is the client's that made it.
+
+use lockhouse_tests::{Lockhouse, Table, Visitor, ensure, equal, wait_until};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::OPEN;
+
+/// A token of this name.
+fn token(lockhouse: &Lockhouse, name: &str) -> String {
+    let made = lockhouse.run(&["token", "create", name]);
+    assert_eq!(made.status, Some(0), "{made:?}");
+    made.stdout.lines().last().unwrap_or_default().trim().to_owned()
+}
+
+/// Everything that can be done with the id of a session.
+async fn tried(visitor: &Visitor) -> Vec<(&'static str, u16, String)> {
+    let mut seen = Vec::new();
+    let reply = visitor.request("tools/list", json!({})).await;
+    seen.push(("a request", reply.status, reply.body));
+    let reply = visitor.post(&visitor.calling("run_code", json!({"language": "python", "code": "1"}))).await;
+    seen.push(("a run", reply.status, reply.body));
+    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
+    let reply = visitor.post(&cancelled).await;
+    seen.push(("a notification", reply.status, reply.body));
+    let reply = visitor.post(&json!({"jsonrpc": "2.0", "id": 1, "result": {"action": "accept"}})).await;
+    seen.push(("an answer to a question", reply.status, reply.body));
+    let events = visitor.listen().await;
+    let (status, is_stream) = (events.status, events.status == 200);
+    seen.push(("the stream", status, if is_stream { String::new() } else { events.whole().await.body }));
+    let events = visitor.clone().with("last-event-id", "0/0").listen().await;
+    let status = events.status;
+    seen.push(("the stream again", status, if status == 200 { String::new() } else { events.whole().await.body }));
+    let response = visitor.http(Method::DELETE).send().await.unwrap();
+    seen.push(("its end", response.status().as_u16(), response.text().await.unwrap()));
+    seen
+}
+
+#[tokio::test]
+async fn the_session_of_another_client_is_none() {
+    let lockhouse = Lockhouse::new();
+    let (ada, bob) = (token(&lockhouse, "ada"), token(&lockhouse, "bob"));
+    let door = lockhouse.door().await;
+    let version = "2025-11-25";
+    let own = door.session(Some(&ada), version).await;
+    let id = own.session_id().unwrap().to_owned();
+    let mut table = Table::new("sessions of others");
+    let never = door.visitor(Some(&bob)).in_session("00000000-0000-0000-0000-000000000000", version);
+    let unknown = tried(&never).await;
+    for (what, status, body) in tried(&door.visitor(Some(&bob)).in_session(&id, version)).await {
+        table.row(format!("{what} is refused"), equal(status, 404));
+        let (_, status_of_none, body_of_none) = unknown.iter().find(|(same, ..)| *same == what).unwrap();
+        let holds = status == *status_of_none && body == *body_of_none;
+        table.row(format!("{what}, as for one that never was"), ensure(holds, (body, body_of_none)));
+    }
+    let stranger = door.visitor(None).in_session(&id, version);
+    for (what, status, _) in tried(&stranger).await {
+        table.row(format!("{what} without a token is refused"), equal(status, 401));
+    }
+    for (what, status, body) in tried(&own).await {
+        table.row(format!("control: {what} is answered"), ensure((200..300).contains(&status), (status, body)));
+    }
+    let reply = own.request("tools/list", json!({})).await;
+    table.row("after its end it is none", equal(reply.status, 404));
+    table.finish();
+}
+
+#[tokio::test]
+async fn a_client_has_as_many_sessions_as_it_may_and_the_oldest_idle_one_goes() {
+    let limits = "[http.limits]\nmcp_sessions_per_client = 2\nmcp_sessions = 3\n";
+    let lockhouse = Lockhouse::new().config(limits);
+    let (ada, bob) = (token(&lockhouse, "ada"), token(&lockhouse, "bob"));
+    let door = lockhouse.door().await;
+    let version = "2025-06-18";
+    let mut table = Table::new("many sessions");
+    let first = door.session(Some(&ada), version).await;
+    let second = door.session(Some(&ada), version).await;
+    let others = door.session(Some(&bob), version).await;
+    let third = door.session(Some(&ada), version).await;
+    let status = async |visitor: &Visitor| visitor.request("tools/list", json!({})).await.status;
+    table.row("the oldest of its owner has gone", equal(status(&first).await, 404));
+    table.row("that of another has not", equal(status(&others).await, 200));
+    table.row("nor the younger ones", equal((status(&second).await, status(&third).await), (200, 200)));
+    let streams = (second.listen().await, third.listen().await);
+    let (_, reply) = door.visitor(Some(&ada)).initialize(version).await;
+    table.row("none goes that is in use", equal(reply.status, 429));
+    table.row("and a time is told", ensure(!reply.header("retry-after").is_empty(), &reply));
+    let (_, reply) = door.visitor(Some(&bob)).initialize(version).await;
+    table.row("of all together there are as many as may be: its own goes", equal(reply.status, 200));
+    table.row("and no other's", equal(status(&others).await, 404));
+    drop(streams);
+    let again = wait_until("there is room again", async || {
+        let (_, reply) = door.visitor(Some(&ada)).initialize(version).await;
+        (reply.status == 200).then_some(())
+    });
+    again.await;
+    table.finish();
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_uses_ends_and_one_with_a_run_does_not() {
+    let lockhouse = Lockhouse::new().config(&format!("{OPEN}[http.limits]\nmcp_session_seconds = 0.2\n"));
+    let door = lockhouse.door().await;
+    let idle = door.session(None, "2025-03-26").await;
+    let busy = door.session(None, "2025-03-26").await;
+    // Longer than two looks at what is idle.
+    let answer = busy.run_code("python", "import time\ntime.sleep(11)\n'done'").await;
+    assert_eq!(answer["value"], "done", "{answer}");
+    assert_eq!(idle.request("tools/list", json!({})).await.status, 404);
+}

@@ -1,0 +1,67 @@
+//! What a client is shown while its code runs.
+
+use std::time::{Duration, Instant};
+
+use lockhouse_tests::{Person, Session, Table, ensure};
+
+use crate::{eras, lockhouse};
+
+/// Runs a program with somebody who wants to see its progress: its answer, and what they saw.
+async fn watched(
+    config: &str,
+    era: rmcp::service::ClientLifecycleMode,
+    code: &str,
+) -> (serde_json::Value, Vec<String>) {
+    let lockhouse = lockhouse(config);
+    let person = Person::default();
+    let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), era).await;
+    let answer = session.run_asking(code).await;
+    (answer, person.notes().into_iter().filter_map(|note| note.message).collect())
+}
+
+#[tokio::test]
+async fn a_client_sees_what_the_code_is_doing_about_once_a_second() {
+    let mut table = Table::new("progress of a run");
+    let code = "from mcp_tools.fixture import slow, add\nfor i in range(12): add(a=i, b=1)\n\
+        print('page 1')\nprint('page \\x1b[31m2')\nslow(ms=3500)['waited_ms']";
+    for (era, mode) in eras() {
+        let begun = Instant::now();
+        let (answer, notes) = watched("", mode, code).await;
+        let took = begun.elapsed();
+        let mut row = |name: &str, outcome| table.row(format!("{era}: {name}"), outcome);
+        row("control: its answer", ensure(answer["value"] == 3500, &answer));
+        let last = notes.last().cloned().unwrap_or_default();
+        row("calls", ensure(last.starts_with("12 calls made, 1 under way (fixture.slow), "), &notes));
+        row("the last line that it printed", ensure(last.ends_with(" s; page \u{fffd}[31m2"), &notes));
+        let often = notes.len() >= 2 && notes.len() as u64 <= took.as_secs() + 1;
+        row("how often", ensure(often, (notes.len(), took)));
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn a_short_run_shows_nothing_and_one_that_waits_says_so() {
+    let mut table = Table::new("progress of others");
+    for (era, mode) in eras() {
+        let (answer, notes) = watched("", mode.clone(), "1").await;
+        // A machine that is slow may show that it waits.
+        let quiet = notes.iter().all(|note| note.contains("waiting for a worker"));
+        table.row(format!("{era}: a short run"), ensure(quiet && answer["value"] == 1, &notes));
+        let lockhouse = lockhouse("[pool]\nidle = 1\nrunning = 1\n");
+        let person = Person::default();
+        let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), mode).await;
+        let slow = session.start_code("python", "from mcp_tools.fixture import slow\nslow(ms=2500)");
+        let begun = Instant::now();
+        lockhouse_tests::wait_until("the place is taken", async || {
+            lockhouse.audit().iter().any(|record| record["tool"] == "slow").then_some(())
+        })
+        .await;
+        let answer = session.run_asking("2").await;
+        assert!(begun.elapsed() < Duration::from_secs(60), "{answer}");
+        let notes: Vec<_> = person.notes().into_iter().filter_map(|note| note.message).collect();
+        let says = notes.iter().any(|note| note.starts_with("waiting for a worker, "));
+        table.row(format!("{era}: one that waits"), ensure(says && answer["value"] == 2, (&answer, &notes)));
+        slow.await.unwrap().unwrap();
+    }
+    table.finish();
+}
