@@ -29,7 +29,8 @@ fn key(line: &str) -> Option<&str> {
 
 fn uncommented(configuration: &str) -> String {
     let line = |line: &str| {
-        let wanted = line.strip_prefix('#').filter(|rest| key(rest).is_some_and(|key| !EXCLUDED.contains(&key)));
+        let wanted =
+            line.strip_prefix('#').filter(|rest| key(rest).is_some_and(|key| !EXCLUDED.contains(&key)));
         wanted.unwrap_or(line).to_owned() + "\n"
     };
     configuration.lines().map(line).collect()
