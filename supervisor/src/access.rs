@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn what_is_proven_counts_more_than_what_a_client_says_of_itself() {
-        let name = |of: Option<ClientName>| of.map(|name| name.to_string());
+        let name = |of: Option<ClientName>| of.map(|name| name.as_str().to_owned());
         assert_eq!(name(proven("token:desk", "desk").client(Some("boss"))).as_deref(), Some("desk"));
         assert_eq!(name(Principal::anybody().client(Some("boss"))).as_deref(), Some("boss"));
         assert_eq!(name(Principal::anybody().client(None)), None);

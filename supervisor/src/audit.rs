@@ -20,9 +20,9 @@ mod sign;
 pub(crate) mod verify;
 mod writer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use lockhouse_policies::{ClientName, Effect, Item, PermittedCall, Place};
 use lockhouse_protocol::{CallId, ExecutionId, ServerName};
@@ -38,6 +38,7 @@ use crate::catalog::hex;
 use crate::execution::Language;
 use crate::files;
 use crate::skills::Skill;
+use crate::telemetry::{self, Stage};
 use crate::upstream;
 use line::Body;
 use redaction::Redaction;
@@ -268,6 +269,16 @@ impl Audit {
         self.append(&body.text("server", server.as_str()).text("outcome", outcome))
     }
 
+    /// Whether a record could be written now. After one could not, it is tried in a file of its own.
+    pub(crate) fn is_writable(&self) -> bool {
+        use nix::unistd::{AccessFlags, access};
+        let directory = &self.settings.directory;
+        if access(directory, AccessFlags::W_OK | AccessFlags::X_OK).is_err() {
+            return false;
+        }
+        !self.writer().lacks_records() || probe(directory).is_ok()
+    }
+
     /// Signs everything, and ends the file.
     pub(crate) fn close(&self) {
         let mut writer = self.writer();
@@ -297,9 +308,14 @@ impl Audit {
     }
 
     fn append(&self, body: &Body) -> Result<(), AuditError> {
+        let started = Instant::now();
         let mut writer = self.writer();
         let appended = writer.append(SystemTime::now(), body);
-        appended.map_err(|source| AuditError::Unwritten { path: writer.path(), source })?;
+        telemetry::took(Stage::Audit, started.elapsed());
+        appended.map_err(|source| {
+            telemetry::unrecorded();
+            AuditError::Unwritten { path: writer.path(), source }
+        })?;
         self.written.notify_one();
         Ok(())
     }
@@ -311,6 +327,17 @@ impl Audit {
     fn redaction(&self) -> RwLockReadGuard<'_, Redaction> {
         self.redaction.read().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// As much as a record of a large call takes.
+const PROBE_BYTES: usize = 16 * 1024;
+
+/// Writes a file, as a record would be, and removes it.
+fn probe(directory: &Path) -> std::io::Result<()> {
+    let path = directory.join(format!(".probe-{}", std::process::id()));
+    let written = std::fs::write(&path, [b' '; PROBE_BYTES]);
+    let removed = std::fs::remove_file(&path);
+    written.and(removed)
 }
 
 fn millis(duration: Duration) -> f64 {

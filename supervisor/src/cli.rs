@@ -12,6 +12,7 @@ mod doctor;
 mod generate;
 mod import;
 mod init;
+mod orders;
 mod policy;
 mod result;
 mod run;
@@ -19,6 +20,7 @@ mod serve;
 mod server;
 mod sessions;
 mod skills;
+mod status;
 mod stubs;
 mod table;
 mod terminal;
@@ -35,6 +37,7 @@ use lockhouse_policies::Policy;
 use crate::config::{self, ConfigError, Files, Settings};
 use crate::execution::Language;
 use crate::supervisor::{StartError, Supervisor};
+use crate::telemetry::log;
 
 /// Wrong arguments, or a file that cannot be used; clap's own exit status is the same.
 pub(crate) const USAGE: u8 = 2;
@@ -83,6 +86,8 @@ enum Command {
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
+    /// Show how every Lockhouse of this user is that runs: ready or not, engines, servers, queue
+    Status(status::Arguments),
     /// List and end what AI clients keep between runs
     #[command(subcommand)]
     Sessions(sessions::Command),
@@ -112,7 +117,11 @@ pub(crate) fn main() -> ExitCode {
     if let Command::Confine(arguments) = command {
         return confine::confine(arguments);
     }
-    log_to_stderr(default_log(&command));
+    let format = match &command {
+        Command::Serve(_) => config::log_format(&files),
+        _ => log::Format::Text,
+    };
+    log::install(format, default_log(&command));
     give_memory_back();
     if let Err(error) = harden() {
         return complain(&error, UNAVAILABLE);
@@ -137,6 +146,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Init(arguments) => init::init(&files, &arguments),
             Command::Skills(arguments) => skills::skills(&files, arguments).await,
             Command::Policy(command) => policy::policy(&files, command).await,
+            Command::Status(arguments) => status::status(&arguments).await,
             Command::Sessions(command) => sessions::sessions(command).await,
             Command::Token(command) => token::token(&files, command),
             Command::Audit(command) => audit::audit(&files, command).await,
@@ -209,19 +219,6 @@ fn default_log(command: &Command) -> &'static str {
         }
         _ => "lockhouse=warn,rmcp=off,error",
     }
-}
-
-fn log_to_stderr(default: &str) {
-    use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env("LOCKHOUSE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    // What rmcp says while it authorizes may hold codes and tokens.
-    let silent = ["rmcp::transport::auth=off"].map(|directive| directive.parse().ok());
-    let filter = silent.into_iter().flatten().fold(filter, EnvFilter::add_directive);
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let log =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);
-    // Its own complaint would go to the same place, and panic there.
-    log.log_internal_errors(false).init();
 }
 
 /// Says what is wrong, on stderr.

@@ -35,12 +35,13 @@ use crate::access::{ClientLimits, TokenFile};
 use crate::audit::AuditSettings;
 use crate::execution::ExecutionLimits;
 use crate::front::RunSettings;
-use crate::front::http::HttpSettings;
+use crate::front::http::{Address, HttpSettings};
 use crate::gate::ApprovalSettings;
 use crate::pool::{ControlGroups, PoolSettings, QueueBounds, ZygoteCommand};
 use crate::results;
 use crate::sessions::SessionSettings;
 use crate::skills::SkillSettings;
+use crate::telemetry::log;
 use crate::upstream::{Places, ServerDefinition, ServerLimits};
 pub(crate) use requirements::Refusal;
 use requirements::Requirements;
@@ -157,6 +158,12 @@ pub(crate) struct Settings {
     pub(crate) unused: Vec<Unused>,
     pub(crate) http: HttpSettings,
     pub(crate) clients: ClientLimits,
+    /// How long runs may take that are under way when it is to end.
+    pub(crate) drain: Duration,
+    /// Where figures are open to whoever reaches it.
+    pub(crate) metrics: Vec<Address>,
+    /// Whether models have the tool `health`.
+    pub(crate) health_tool: bool,
     document: document::Document,
 }
 
@@ -205,6 +212,9 @@ impl Settings {
                 document.http.settings(access, &path, &surroundings)
             },
             clients: admission::limits(&document.clients),
+            drain: Duration::from_secs_f64(document.service.drain_seconds),
+            metrics: document.metrics.listen.clone(),
+            health_tool: document.tools.health,
             document,
         })
     }
@@ -222,18 +232,19 @@ impl Settings {
             locate::companion(python.extension.as_deref(), "liblockhouse_python.so", "the Python engine")?;
         let arguments = ["-I", "-B", "-c", PYTHON_ENTRY].map(str::to_owned).into_iter();
         let arguments = arguments.chain([extension.to_string_lossy().into_owned()]).collect();
-        Ok(self.pool(program, arguments, python.preload.clone(), groups))
+        Ok(self.pool("python", program, arguments, python.preload.clone(), groups))
     }
 
     /// The pool of the JavaScript engine.
     pub(crate) fn typescript(&self, groups: &Groups) -> Result<PoolSettings, ConfigError> {
         let worker = self.document.javascript.worker.as_deref();
         let program = locate::companion(worker, "lockhouse-worker", "the JavaScript engine")?;
-        Ok(self.pool(program, Vec::new(), Vec::new(), groups))
+        Ok(self.pool("typescript", program, Vec::new(), Vec::new(), groups))
     }
 
     fn pool(
         &self,
+        language: &'static str,
         program: PathBuf,
         arguments: Vec<String>,
         preload: Vec<String>,
@@ -248,6 +259,7 @@ impl Settings {
             limits: limits.conversation,
         };
         PoolSettings {
+            language,
             zygote: Arc::new(ZygoteCommand {
                 program,
                 arguments,
@@ -273,6 +285,12 @@ fn load_document(
         Some(path) => Ok((document::Document::parse(&read(&path)?, surroundings)?, path)),
         None => Ok((document::Document::default(), PathBuf::new())),
     }
+}
+
+/// What the log is written in, of the configuration alone; its default where that cannot be read, which is told later.
+pub(crate) fn log_format(files: &Files) -> log::Format {
+    let document = load_document(files, &Surroundings::of_process());
+    document.map(|(document, _)| document.log.format).unwrap_or_default()
 }
 
 /// Where the audit log is, of the configuration alone: servers files may be as they like.

@@ -1,7 +1,7 @@
-//! The control socket: where `lockhouse approvals` and `lockhouse sessions` reach a supervisor that runs.
+//! The control socket: where `lockhouse approvals`, `lockhouse sessions` and `lockhouse status` reach a supervisor that runs.
 //!
 //! A Unix domain socket in a directory that only its owner can enter. Each line is one JSON object, of the messages in
-//! `gate/approvals/desk.rs` and `orders.rs`; who connects says first that they watch, or asks one thing about sessions. The kernel tells who connects, and nobody but the
+//! `gate/approvals/desk.rs` and `orders.rs`; who connects says first that they watch, or asks one thing. The kernel tells who connects, and nobody but the
 //! same user, or root, is heard. A worker cannot reach it: it has no file, and can make no socket. Whoever runs as this user
 //! can, an AI client with a shell among them; docs/approvals.md says what that means.
 
@@ -11,7 +11,7 @@ pub(crate) mod place;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::{Listener, Stream};
@@ -23,8 +23,7 @@ use nix::unistd::geteuid;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use crate::gate::Desk;
-use crate::sessions::Sessions;
+use crate::supervisor::Supervisor;
 
 pub(crate) use connection::{LINE_BYTES_MAX, VERSION, read_line, write_line};
 pub(crate) use orders::{Order, Told};
@@ -47,12 +46,12 @@ impl ControlSocket {
     ///
     /// # Errors
     /// Why it is in none.
-    pub(crate) fn open(desk: &Desk, sessions: &Sessions) -> Result<Self, String> {
+    pub(crate) fn open(supervisor: &Arc<Supervisor>) -> Result<Self, String> {
         let mut reasons = Vec::new();
         for directory in place::everywhere() {
             match listen(&directory) {
                 Ok((path, listener)) => {
-                    let accepting = tokio::spawn(accept(listener, desk.clone(), sessions.clone()));
+                    let accepting = tokio::spawn(accept(listener, Arc::downgrade(supervisor)));
                     return Ok(Self { path, accepting });
                 }
                 Err(error) => reasons.push(format!("{}: {error}", directory.display())),
@@ -82,7 +81,7 @@ fn listen(directory: &Path) -> std::io::Result<(PathBuf, Listener)> {
     Ok((path, listener))
 }
 
-async fn accept(listener: Listener, desk: Desk, sessions: Sessions) {
+async fn accept(listener: Listener, supervisor: Weak<Supervisor>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let stream = match listener.accept().await {
@@ -101,9 +100,9 @@ async fn accept(listener: Listener, desk: Desk, sessions: Sessions) {
             tracing::warn!("the control socket has {CONNECTIONS_MAX} connections, and takes no more");
             continue;
         };
-        let (desk, sessions) = (desk.clone(), sessions.clone());
+        let Some(supervisor) = supervisor.upgrade() else { return };
         tokio::spawn(async move {
-            connection::serve(&stream, &desk, &sessions).await;
+            connection::serve(&stream, &supervisor).await;
             drop(place);
         });
     }

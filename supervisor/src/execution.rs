@@ -391,8 +391,10 @@ impl Run<'_> {
                 Ending::Limit(self.cpu_limit(), None)
             }
             Some(death) if self.lacked_memory(&death) => Ending::Limit(self.memory_limit(), None),
-            Some(death) => Ending::Killed(ending::in_words(death.exit)),
-            None => Ending::Killed("its zygote ended, and the worker with it".into()),
+            Some(death) => ending::killed(death.exit),
+            None => {
+                Ending::Killed { words: "its zygote ended, and the worker with it".into(), attack: false }
+            }
         }
     }
 

@@ -101,7 +101,7 @@ impl ServerHandler for Front {
             let meta = Some(self.list(List::Tools, request, &context).await?);
             return Ok(ListToolsResult { meta, ..ListToolsResult::default() });
         }
-        let tools = tools::all();
+        let tools = self.own_tools();
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(TOOLS_TTL_MS)
             .with_cache_scope(CacheScope::Public))
@@ -121,6 +121,7 @@ impl ServerHandler for Front {
                 let client = client(&principal, &context);
                 return Ok(self.search_tools(&principal, &arguments, client.as_ref()).await.into());
             }
+            "health" if self.supervisor.settings().health_tool => return Ok(self.health(&principal).into()),
             other => {
                 let other = beginning(other);
                 let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
@@ -281,6 +282,24 @@ impl Front {
     /// The same for another connection.
     fn anew(&self) -> Self {
         Self { direct: self.direct.anew(), ..self.clone() }
+    }
+
+    /// The tools that are ours.
+    fn own_tools(&self) -> Vec<rmcp::model::Tool> {
+        let mut tools = tools::all();
+        if self.supervisor.settings().health_tool {
+            tools.push(tools::health());
+        }
+        tools
+    }
+
+    /// Of servers, those alone that the client may know of.
+    fn health(&self, principal: &Principal) -> CallToolResult {
+        let mut health = self.supervisor.health();
+        if principal.only().is_some() {
+            health.upstreams.clear();
+        }
+        CallToolResult::structured(serde_json::to_value(health).unwrap_or_default())
     }
 
     async fn search_tools(

@@ -29,7 +29,7 @@ use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerNam
 use serde_json::Value;
 
 pub(crate) use approvals::{
-    Approval, ApprovalSettings, Approvals, Approvers, Ask, Decision as PersonsDecision, Desk, FromPerson,
+    Approval, ApprovalSettings, Approvals, Approvers, Ask, Decision as PersonsDecision, FromPerson,
     FromSupervisor, PersonsAnswer, Seat, Through, Watcher,
 };
 pub(crate) use asked::{Asked, CallRecord};
@@ -53,6 +53,7 @@ use crate::audit::Audit;
 use crate::catalog::{Catalogue, Lesson};
 use crate::results::Results;
 use crate::skills::Skills;
+use crate::telemetry::{self, Stage};
 use crate::upstream::{Caller, Upstreams};
 
 /// Characters of a failure's message, which may repeat an upstream server's words.
@@ -261,6 +262,8 @@ impl Gate {
             .map_or_else(|failure| failure.code.as_str(), |_| if came.draft { "draft" } else { "ok" });
         let bytes = reply.as_ref().map_or(0, Vec::len);
         let took = started.elapsed();
+        let known = self.upstreams.get(&asked.server).is_some() || destination::is_skills(&asked.server);
+        telemetry::called(known.then_some(asked.server.as_str()), outcome);
         // What was decided against has its record already.
         if !matches!(outcome, "denied" | "approval_declined" | "rate_limited")
             && let Err(error) = self.audit.outcome(asked.subject(from, call), outcome, took, bytes)
@@ -313,6 +316,7 @@ impl Gate {
         came: &mut Came,
     ) -> Reply {
         let Asked { server, item, .. } = asked;
+        let (began, mut waited) = (Instant::now(), Duration::ZERO);
         let failed = |failure| about(failure, server, item);
         let destination = self.destination(from, server).map_err(failed)?;
         if self.lists_nothing(from, server, item) {
@@ -320,7 +324,9 @@ impl Gate {
         }
         let subject = asked.subject(from, call);
         self.refuse_hopeless(from, subject, &destination).map_err(failed)?;
+        let offering = Instant::now();
         let offered = destination.offer().await.map_err(failed)?;
+        waited += offering.elapsed();
         let mut wanted = Call::new(server, item.clone()).by(from.caller.client.clone());
         let (mut known, mut may_change) = (None, false);
         match item {
@@ -361,14 +367,21 @@ impl Gate {
         };
         let limits = self.policy.limits(&permitted.call, from.client());
         let admitted = self.limiter.admit(&from.usage, &permitted.call, &limits).map_err(|refused| {
+            telemetry::limited_by_policy();
             self.note_denial(subject, Effect::Deny, &refused.failure.message, Some(&refused.place));
             failed(refused.failure)
         })?;
+        let queued = Instant::now();
         let ready = destination.turn().await.map_err(failed)?;
+        waited += queued.elapsed();
         if let Item::Tool(tool) = item {
             self.refuse_another(subject, known, ready.catalogue().tool(tool)).map_err(failed)?;
         }
         let permitted = self.still_permitted(from, subject, permitted).await.map_err(failed)?;
+        // What a person takes is not the gate's.
+        if approval.is_none() {
+            telemetry::took(Stage::Gate, began.elapsed().saturating_sub(waited));
+        }
         self.audit.call(subject, &permitted, approval.map(Approval::as_str)).map_err(|error| {
             tracing::error!("{error}");
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))

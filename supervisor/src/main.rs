@@ -19,9 +19,11 @@ mod json;
 mod pool;
 mod protections;
 mod results;
+mod service;
 mod sessions;
 mod skills;
 mod supervisor;
+mod telemetry;
 mod upstream;
 
 use std::process::ExitCode;

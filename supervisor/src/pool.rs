@@ -5,6 +5,7 @@
 //! beside a running execution costs that execution time.
 
 mod cgroup;
+mod figures;
 mod process;
 mod queue;
 mod seal;
@@ -21,6 +22,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 pub(crate) use cgroup::ControlGroups;
+pub(crate) use figures::Figures;
+use figures::SharedFigures;
 pub(crate) use process::WorkerProcess;
 use queue::Queue;
 pub(crate) use queue::QueueBounds;
@@ -30,6 +33,7 @@ pub(crate) use zygote::{Prepared, ZygoteCommand};
 use zygote::{Purpose, Told, ZygoteHandle};
 
 use crate::access::Owner;
+use crate::telemetry;
 
 /// Without other work, idle workers are refilled so long after the last lease.
 const QUIET: Duration = Duration::from_millis(5);
@@ -93,6 +97,8 @@ fn bounded(reason: &str) -> String {
 /// How a pool is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct PoolSettings {
+    /// In figures.
+    pub(crate) language: &'static str,
     pub(crate) zygote: Arc<ZygoteCommand>,
     /// Sealed workers kept ahead of need.
     pub(crate) idle: usize,
@@ -128,6 +134,7 @@ pub(crate) type Start = Result<Prepared, Arc<PoolError>>;
 pub(crate) struct Pool {
     events: mpsc::UnboundedSender<Event>,
     prepared: watch::Receiver<Option<Start>>,
+    figures: SharedFigures,
 }
 
 /// An exclusive hold on a worker, which ends with it.
@@ -156,8 +163,9 @@ impl Pool {
     pub(crate) fn start(settings: PoolSettings) -> Self {
         let (events, inbox) = mpsc::unbounded_channel();
         let (prepared, watch) = watch::channel(None);
-        tokio::spawn(Keeper::new(settings, events.clone(), prepared).keep(inbox));
-        Self { events, prepared: watch }
+        let figures = SharedFigures::default();
+        tokio::spawn(Keeper::new(settings, events.clone(), prepared, figures.clone()).keep(inbox));
+        Self { events, prepared: watch, figures }
     }
 
     /// Waits for a sealed worker, in turn with other owners.
@@ -181,6 +189,16 @@ impl Pool {
             Ok(start) => start.clone().unwrap_or_else(|| Err(Arc::new(PoolError::Closed))),
             Err(_) => Err(Arc::new(PoolError::Closed)),
         }
+    }
+
+    /// The same as far as is known.
+    pub(crate) fn found(&self) -> Option<Start> {
+        self.prepared.borrow().clone()
+    }
+
+    /// What there is of workers, as of the last event.
+    pub(crate) fn figures(&self) -> Figures {
+        self.figures.get()
     }
 
     /// Protections that this host does not give, as far as is known.
@@ -216,6 +234,7 @@ struct Keeper {
     forking_for_sessions: usize,
     failures: u32,
     last_lease: Instant,
+    figures: SharedFigures,
 }
 
 impl Keeper {
@@ -223,6 +242,7 @@ impl Keeper {
         settings: PoolSettings,
         events: mpsc::UnboundedSender<Event>,
         prepared: watch::Sender<Option<Start>>,
+        figures: SharedFigures,
     ) -> Self {
         Self {
             waiting: Queue::new(settings.queue),
@@ -243,6 +263,7 @@ impl Keeper {
             forking_for_sessions: 0,
             failures: 0,
             last_lease: Instant::now(),
+            figures,
         }
     }
 
@@ -261,7 +282,21 @@ impl Keeper {
                 () = tokio::time::sleep_until(old_at), if self.has_served() && Instant::now() < old_at => {}
             }
             self.balance();
+            self.count();
         }
+    }
+
+    fn count(&self) {
+        let age = self.zygote.as_ref().map(|_| self.started.elapsed().as_secs_f64());
+        self.figures.set(Figures {
+            places: self.settings.running_max,
+            idle: self.idle.len(),
+            forking: self.forking + self.forking_for_sessions,
+            running: self.waiting.running(),
+            waiting: self.waiting.len() + self.sessions.len(),
+            zygotes: self.last_generation,
+            zygote_age_s: age,
+        });
     }
 
     fn hear(&mut self, event: Event) {
@@ -439,6 +474,7 @@ impl Keeper {
             self.forking_for_sessions += for_sessions;
             self.forking += missing;
             self.forks = self.forks.saturating_add((missing + for_sessions) as u32);
+            telemetry::forked(self.settings.language, missing + for_sessions);
         }
     }
 
@@ -447,6 +483,13 @@ impl Keeper {
         if std::mem::replace(&mut self.starting, true) {
             return;
         }
+        let reason = match (self.last_generation, &self.zygote) {
+            (NOBODY, _) => "first",
+            (_, None) => "ended",
+            (_, Some(_)) if self.crashed => "crashed",
+            (_, Some(_)) => "worn",
+        };
+        telemetry::zygote_started(self.settings.language, reason);
         self.last_generation += 1;
         let generation = self.last_generation;
         let (command, events) = (self.settings.zygote.clone(), self.events.clone());

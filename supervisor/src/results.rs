@@ -33,19 +33,25 @@ pub(crate) struct Bounds {
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no result {handle} is kept here: each is kept for {} s or until newer ones need its room, and for its own client alone; \
-     run the code again",
-    lifetime.as_secs()
+    "no result {handle} is kept here: each is kept for {} s or until newer ones need its room, and for its own client alone\
+     {}; run the code again",
+    lifetime.as_secs(),
+    before.map_or_else(String::new, |age| format!(
+        ". What was kept before Lockhouse was started, {} s ago, ended with it", age.as_secs()
+    ))
 )]
 pub(crate) struct NotKept {
     handle: ResultHandle,
     lifetime: Duration,
+    /// How long ago there was another process whose results would be kept by now, had it not ended.
+    before: Option<Duration>,
 }
 
 /// The results that are kept.
 #[derive(Debug)]
 pub(crate) struct Results {
     bounds: Bounds,
+    since: Instant,
     place: Place,
 }
 
@@ -59,11 +65,11 @@ enum Place {
 
 impl Results {
     pub(crate) fn in_memory(bounds: Bounds) -> Self {
-        Self { bounds, place: Place::Memory(Mutex::default()) }
+        Self { bounds, since: Instant::now(), place: Place::Memory(Mutex::default()) }
     }
 
     pub(crate) fn in_directory(path: PathBuf, bounds: Bounds) -> Self {
-        Self { bounds, place: Place::Directory(Directory::new(path)) }
+        Self { bounds, since: Instant::now(), place: Place::Directory(Directory::new(path)) }
     }
 
     /// Keeps a result, which is JSON. None where there is no place for it.
@@ -96,7 +102,22 @@ impl Results {
             }
             Place::Directory(directory) => directory.get(handle, &self.bounds, SystemTime::now()),
         };
-        found.ok_or_else(|| NotKept { handle: handle.clone(), lifetime: self.bounds.lifetime })
+        found.ok_or_else(|| {
+            let (lifetime, age) = (self.bounds.lifetime, self.since.elapsed());
+            let before = matches!(self.place, Place::Memory(_)).then_some(age).filter(|age| *age < lifetime);
+            NotKept { handle: handle.clone(), lifetime, before }
+        })
+    }
+
+    /// How many are kept, and their bytes. What is in files may be another process's, and is not counted.
+    pub(crate) fn count(&self) -> (usize, u64) {
+        match &self.place {
+            Place::Memory(memory) => {
+                let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                memory.count(&self.bounds, Instant::now())
+            }
+            Place::Directory(_) => (0, 0),
+        }
     }
 
     /// A handle that nobody has.

@@ -1,27 +1,32 @@
 //! The parts, wired: configuration in, executions answered, everything ended in order.
 
 mod direct;
+mod health;
 mod reload;
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockhouse_policies::Policy;
 use lockhouse_protocol::ExecutionId;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::access::{NoRun, Owner, Principal, Quotas};
 use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
-use crate::execution::{self, Answer, Held, Language, Looks, Place, Refusal, Sandbox};
+use crate::execution::{self, Answer, Ending, Held, Language, Looks, Place, Refusal, Sandbox};
 use crate::gate::{Approvers, Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Pool, PoolError, Start};
 use crate::results::Results;
+use crate::service::Life;
 use crate::sessions::{NoTurn, SessionKey, Sessions, Turn};
 use crate::skills::Skills;
+use crate::telemetry::{self, Stage};
 use crate::upstream::{Caller, Upstreams};
 pub(crate) use direct::Landed;
+pub(crate) use health::Health;
 use reload::InForce;
 
 /// How long an execution waits for a worker, at least.
@@ -66,6 +71,7 @@ pub(crate) struct Supervisor {
     approvers: Arc<Approvers>,
     sessions: Sessions,
     quotas: Quotas,
+    life: Life,
     python: Result<Pool, String>,
     typescript: Result<Pool, String>,
 }
@@ -119,9 +125,20 @@ impl Supervisor {
         let in_force = Mutex::new(InForce::new(gate));
         let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
         let sessions = Sessions::new(settings.sessions);
+        let (life, retired) = (Life::new(settings.drain), Mutex::default());
         let quotas = Quotas::new(settings.clients);
-        let retired = Mutex::default();
-        Ok(Self { settings, in_force, retired, results, approvers, sessions, quotas, python, typescript })
+        Ok(Self {
+            settings,
+            in_force,
+            retired,
+            results,
+            approvers,
+            sessions,
+            life,
+            quotas,
+            python,
+            typescript,
+        })
     }
 
     /// How a language's zygote sees this host, or why there is none.
@@ -150,6 +167,15 @@ impl Supervisor {
             Language::Typescript => &self.typescript,
         };
         pool.as_ref().map_err(Clone::clone)
+    }
+
+    fn pools(&self) -> impl Iterator<Item = &Pool> {
+        [&self.python, &self.typescript].into_iter().flatten()
+    }
+
+    /// Where this process is in its life.
+    pub(crate) fn life(&self) -> &Life {
+        &self.life
     }
 
     /// Who is asked about calls that the policy leaves to a person.
@@ -186,6 +212,25 @@ impl Supervisor {
             Some(line) => (line.execution, std::mem::take(&mut line.looks)),
             None => (ExecutionId(uuid::Uuid::now_v7().as_u128()), Looks::default()),
         };
+        let _owed = self.life.run();
+        let language = request.language.as_str();
+        let span = tracing::info_span!("execution", id = %execution, client = tracing::field::Empty);
+        if let Some(client) = line.as_ref().and_then(|line| line.client.as_ref()) {
+            span.record("client", client.as_str());
+        }
+        let answer = self.answer(execution, line, request, looks, cancelled).instrument(span).await;
+        telemetry::answered(language, answer.refusal.map_or(answer.status.as_str(), |_| "refused"));
+        answer
+    }
+
+    async fn answer(
+        &self,
+        execution: ExecutionId,
+        line: Option<Line>,
+        request: CodeRequest,
+        looks: Looks,
+        cancelled: &CancellationToken,
+    ) -> Answer {
         let principal = line.as_ref().map_or_else(Principal::local, |line| line.principal.clone());
         let running = match self.quotas.run(principal.owner()) {
             Ok(running) => running,
@@ -244,6 +289,7 @@ impl Supervisor {
         limits.wall = request.timeout.unwrap_or(limits.wall).min(limits.wall);
         // A clock of its own: the code's time begins when it runs, not while an interpreter starts.
         let patience = self.settings.limits.wall.max(LEASE_PATIENCE);
+        let asked = Instant::now();
         let place = tokio::select! {
             place = tokio::time::timeout(patience, self.place(principal.owner(), &request)) => place.unwrap_or_else(|_| {
                 let patience = patience.as_secs_f32();
@@ -251,6 +297,9 @@ impl Supervisor {
                 Err(NoPlace::busy(reason, RETRY_AFTER))
             }),
             () = cancelled.cancelled() => return Answer::cancelled(execution),
+            () = self.life.stopping().cancelled() => {
+                Err(unavailable("Lockhouse is ending, and this did not begin; run it again".into()))
+            }
         };
         let (place, turn) = match place {
             Ok(place) => place,
@@ -260,6 +309,7 @@ impl Supervisor {
                 return answer;
             }
         };
+        telemetry::took(Stage::Lease, asked.elapsed());
         let sandbox = Sandbox { reduced: self.pool(request.language).map(Pool::reduced).unwrap_or_default() };
         // To its end, whatever is in force by then.
         let gate = self.gate();
@@ -286,6 +336,7 @@ impl Supervisor {
             tokio::select! {
                 () = ended => {}
                 () = principal.revoked() => {}
+                () = self.life.stopping().cancelled() => {}
             }
             stopped.cancel();
             std::future::pending::<std::convert::Infallible>().await
@@ -294,7 +345,17 @@ impl Supervisor {
             ended = running => ended,
             never = stopping => match never {},
         };
+        if matches!(ended.ending, Ending::Cancelled)
+            && self.life.stopping().is_cancelled()
+            && !cancelled.is_cancelled()
+        {
+            ended.ending = Ending::Stopped;
+        }
         let (wall, cpu) = (ended.wall, ended.cpu);
+        telemetry::took(Stage::Run, wall);
+        if let Some(reason) = ended.ending.killed_for() {
+            telemetry::killed(reason);
+        }
         let session = turn.map(|turn| turn.over(ended.held.take(), &ended.ending));
         let mut answer = Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox);
         answer.session = session;

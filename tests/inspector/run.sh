@@ -29,9 +29,12 @@ end() {
 }
 trap end EXIT INT TERM
 
-export HOME="$home" XDG_CONFIG_HOME="$home" XDG_STATE_HOME="$home" XDG_CACHE_HOME="$home" XDG_RUNTIME_DIR="$home"
-mkdir -p "$home/lockhouse"
-cat >"$home/lockhouse/config.toml" <<EOF
+# The inspector hands no more of the environment to a server than HOME and PATH.
+unset XDG_CONFIG_HOME XDG_STATE_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR
+export HOME="$home"
+config="$home/.config/lockhouse"
+mkdir -p "$config"
+cat >"$config/config.toml" <<EOF
 [http]
 auth = "none"
 
@@ -45,7 +48,7 @@ expose = "direct"
 parallel_calls = 100
 queue = 1000
 EOF
-printf 'version = 1\n[servers.fixture]\nallow = ["*"]\nresources = ["*"]\nprompts = ["*"]\n' >"$home/lockhouse/policy.toml"
+printf 'version = 1\n[servers.fixture]\nallow = ["*"]\nresources = ["*"]\nprompts = ["*"]\n' >"$config/policy.toml"
 
 "$LOCKHOUSE" serve --listen 127.0.0.1:0 2>"$home/log" &
 served=$!

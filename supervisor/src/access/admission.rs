@@ -274,6 +274,6 @@ mod tests {
             let error = auth(text).expect_err(text);
             assert!(error.contains(told), "{text}: {error}");
         }
-        assert!(Auth::default().needs_tls() && !Auth::None.needs_tls());
+        assert!(Auth::default().has(Way::Token) && !Auth::None.has(Way::Token));
     }
 }

@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn users_are_known_by_name_and_by_number() {
         let users = Users::of(Some(&[NamedUser::Name("root".into()), NamedUser::Id(12_345)])).expect("users");
-        let client = |uid| Some(users.principal(uid)?.client(None)?.to_string());
+        let client = |uid| Some(users.principal(uid)?.client(None)?.as_str().to_owned());
         assert_eq!(client(0).as_deref(), Some("user:root"));
         assert_eq!(client(12_345).as_deref(), Some("user:12345"));
         assert_eq!(client(12_346), None);

@@ -79,6 +79,11 @@ impl Writer {
         Self { directory, secrets, intervals, segment: None, previous: None, gap: None, has_begun: false }
     }
 
+    /// Whether the last record could not be written.
+    pub(super) fn lacks_records(&self) -> bool {
+        self.gap.is_some()
+    }
+
     /// Where the records go, or would go.
     pub(super) fn path(&self) -> PathBuf {
         let name = self.segment.as_ref().map(|segment| segment.name.as_str());

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_protocol::CodeError;
@@ -59,7 +60,7 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
         }
     };
     let supervisor = match start(files, request.language) {
-        Ok(supervisor) => supervisor,
+        Ok(supervisor) => Arc::new(supervisor),
         Err(status) => return status,
     };
     let cancelled = CancellationToken::new();
@@ -75,7 +76,7 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
         tokio::spawn(ask_here(desk.watch(Seat::Terminal)));
         None
     } else {
-        ControlSocket::open(desk, supervisor.sessions()).map_err(|reason| tracing::info!("{reason}")).ok()
+        ControlSocket::open(&supervisor).map_err(|reason| tracing::info!("{reason}")).ok()
     };
     let answer = supervisor.run_code(request, &cancelled).await;
     supervisor.close().await;

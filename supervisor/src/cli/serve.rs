@@ -5,15 +5,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 use super::{UNAVAILABLE, USAGE, complain, load, read, start_with};
 use crate::config::Files;
 use crate::control::ControlSocket;
 use crate::execution::Language;
 use crate::front;
-use crate::front::http::{Address, Certificate, HttpSettings, NotOpened, OpenDoor};
+use crate::front::http::{Address, Certificate, HttpSettings, NotOpened, OpenDoor, serve_figures};
+use crate::service::{Life, notify};
 use crate::supervisor::Supervisor;
+use crate::telemetry;
 use crate::upstream::NESTED;
 
 /// How AI clients come in.
@@ -53,18 +54,26 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         },
         false => None,
     };
+    let is_http = door.is_some();
+    if is_http {
+        telemetry::install();
+    }
     let certificate = door.as_ref().map(OpenDoor::certificate);
     let supervisor = match start_with(settings, policy, &[Language::Python, Language::Typescript]) {
         Ok(supervisor) => Arc::new(supervisor),
         Err(status) => return status,
     };
-    let closing = CancellationToken::new();
-    close_on_signal(&closing);
-    let control = ControlSocket::open(supervisor.approvers().desk(), supervisor.sessions());
+    let closing = supervisor.life().closing().clone();
+    end_on_signal(supervisor.life(), is_http);
+    tokio::spawn(notify::keep(supervisor.clone()));
+    let control = ControlSocket::open(&supervisor);
     let _control = control.map_err(|reason| tracing::warn!("{reason}"));
     let serving = async {
         match door {
-            None => front::serve_stdio(supervisor.clone(), closing.clone()).await,
+            None => {
+                supervisor.life().listens();
+                front::serve_stdio(supervisor.clone(), closing.clone()).await
+            }
             Some(door) => {
                 door.serve(supervisor.clone(), closing.clone()).await;
                 Ok(())
@@ -74,10 +83,11 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     let served = tokio::select! {
         served = serving => served,
         reason = supervisor.unprotected() => Err(reason),
+        served = figures(&supervisor, is_http) => served.map(|never| match never {}),
         never = reload_on_signal(&supervisor, files, certificate.as_ref()) => match never {},
         never = reload_on_answer(&supervisor, files) => match never {},
     };
-    closing.cancel();
+    supervisor.life().close();
     supervisor.close().await;
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -132,21 +142,38 @@ async fn reload_on_answer(supervisor: &Supervisor, files: &Files) -> Infallible 
 }
 
 fn reload(supervisor: &Supervisor, files: &Files) {
-    match read(files) {
+    notify::reloading();
+    let read = read(files);
+    telemetry::reloaded(read.is_ok());
+    match read {
         Ok((settings, policy)) => supervisor.reload(settings, policy),
         Err(error) => {
             tracing::error!("the configuration was not loaded again, and what was in force stays:\n{error}");
         }
     }
+    notify::reloaded();
 }
 
-fn close_on_signal(closing: &CancellationToken) {
+/// Figures for whoever reaches the addresses that are configured for them.
+async fn figures(supervisor: &Arc<Supervisor>, is_http: bool) -> Result<Infallible, String> {
+    if is_http { serve_figures(supervisor).await } else { std::future::pending().await }
+}
+
+/// SIGTERM and SIGINT: runs that are under way are let come to their end where there is more than one client. The second
+/// one ends them.
+fn end_on_signal(life: &Life, drains: bool) {
     for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
-        let closing = closing.clone();
+        let life = life.clone();
         match signal(kind) {
             Ok(mut signal) => drop(tokio::spawn(async move {
                 signal.recv().await;
-                closing.cancel();
+                if drains && !life.draining().is_cancelled() {
+                    tokio::select! {
+                        () = life.drain() => {}
+                        _ = signal.recv() => tracing::warn!("told to end for the second time: runs are stopped"),
+                    }
+                }
+                life.close();
             })),
             Err(error) => tracing::warn!("a signal cannot be handled: {error}"),
         }

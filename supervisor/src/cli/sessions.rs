@@ -1,21 +1,13 @@
 //! `lockhouse sessions`: what AI clients keep between runs, in every Lockhouse of this user.
 
-use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use interprocess::local_socket::tokio::Stream;
-use interprocess::local_socket::traits::tokio::Stream as _;
-use interprocess::local_socket::{GenericFilePath, ToFsName};
 use serde_json::json;
-use tokio::io::BufReader;
 
+use super::orders::ask_all;
 use super::{USAGE, table};
-use crate::control::{self, LINE_BYTES_MAX, Order, Told, VERSION, place, read_line, write_line};
+use crate::control::{Order, Told, VERSION};
 use crate::sessions::{Listed, SessionName};
-
-/// How long a Lockhouse may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -105,27 +97,4 @@ async fn end(name: Option<String>) -> ExitCode {
         }
         _ => ExitCode::SUCCESS,
     }
-}
-
-/// Asks every Lockhouse of this user. One that does not answer has no sessions that could be told of.
-async fn ask_all(order: &Order) -> Vec<(u32, Told)> {
-    let mut answers = Vec::new();
-    for (pid, path) in place::everywhere().iter().flat_map(|directory| place::sockets(directory)) {
-        if let Ok(Some(told)) = tokio::time::timeout(PATIENCE, ask(&path, order)).await {
-            answers.push((pid, told));
-        }
-    }
-    answers.sort_by_key(|(pid, _)| *pid);
-    answers
-}
-
-async fn ask(path: &Path, order: &Order) -> Option<Told> {
-    let stream = Stream::connect(path.to_fs_name::<GenericFilePath>().ok()?).await.ok()?;
-    if !control::is_trusted(&stream) {
-        return None;
-    }
-    let (mut from, mut to) = (BufReader::new(&stream), &stream);
-    write_line(&mut to, order).await.ok()?;
-    let line = read_line(&mut from, LINE_BYTES_MAX).await.ok()??;
-    serde_json::from_str(&line).ok()
 }

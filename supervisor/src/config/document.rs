@@ -12,8 +12,10 @@ use super::dialects::{self, Listed};
 use super::http::Http;
 use super::references::Surroundings;
 use crate::audit::REDACTED;
+use crate::front::http::Address;
 use crate::gate::Through;
 use crate::skills::DIRECTORIES_MAX;
+use crate::telemetry::log::Format;
 use crate::upstream::ServerLimits;
 
 /// The whole file.
@@ -33,6 +35,10 @@ pub(super) struct Document {
     pub(super) skills: Skills,
     pub(super) http: Http,
     pub(super) clients: Clients,
+    pub(super) service: Service,
+    pub(super) metrics: Metrics,
+    pub(super) log: Log,
+    pub(super) tools: Tools,
     /// Files of AI clients whose servers are ours too.
     pub(super) servers_files: Vec<String>,
     /// Read by [`dialects::read_own`], which knows what must not be shown.
@@ -275,6 +281,57 @@ impl Default for Clients {
     }
 }
 
+/// `[service]`
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Service {
+    /// How long runs may take that are under way when it is to end.
+    pub(super) drain_seconds: f64,
+}
+
+impl Default for Service {
+    fn default() -> Self {
+        Self { drain_seconds: 30.0 }
+    }
+}
+
+/// `[metrics]`
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Metrics {
+    /// Where figures and health are open to whoever reaches it: on this machine alone.
+    #[serde(deserialize_with = "local_addresses")]
+    pub(super) listen: Vec<Address>,
+}
+
+/// `[log]`
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Log {
+    pub(super) format: Format,
+}
+
+/// `[tools]`: what models have besides the three tools.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Tools {
+    pub(super) health: bool,
+}
+
+/// Addresses that nobody on another machine reaches.
+fn local_addresses<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Address>, D::Error> {
+    use serde::de::Error;
+    let written: Vec<String> = Deserialize::deserialize(from)?;
+    let local = |written: &String| match written.parse().map_err(D::Error::custom)? {
+        Address::Tcp(address) if !address.ip().is_loopback() => Err(D::Error::custom(format!(
+            "{written} can be reached from other machines, and nobody has to prove who they are there: use a loopback \
+             address or unix:/PATH, and from elsewhere ask for /metrics where AI clients come in, with a token"
+        ))),
+        address => Ok(address),
+    };
+    written.iter().map(local).collect()
+}
+
 impl Document {
     /// Reads and checks the file.
     pub(super) fn parse(source: &Source, surroundings: &Surroundings) -> Result<Self, Diagnostics> {
@@ -308,6 +365,10 @@ impl Document {
             (self.skills != other.skills, "[skills]"),
             (self.http != other.http, "[http]"),
             (self.clients != other.clients, "[clients]"),
+            (self.service != other.service, "[service]"),
+            (self.metrics != other.metrics, "[metrics]"),
+            (self.log != other.log, "[log]"),
+            (self.tools != other.tools, "[tools]"),
         ];
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, table)| table).collect()
     }
@@ -365,6 +426,7 @@ impl Document {
             (self.skills.directories.len() <= DIRECTORIES_MAX, "directories", "at most 20"),
             ((1..=3_650).contains(&self.audit.keep_days), "keep_days", "1 to 3650"),
             ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
+            ((0.0..=3_600.0).contains(&self.service.drain_seconds), "drain_seconds", "0 to 3600"),
         ];
         checks
             .into_iter()
@@ -434,6 +496,10 @@ fn may_hold_secrets(text: &str, at: usize) -> bool {
         "[http.limits]",
         "[http.tls]",
         "[clients]",
+        "[service]",
+        "[metrics]",
+        "[log]",
+        "[tools]",
     ];
     let header = others.iter().filter_map(|header| text[..end].rfind(&format!("\n{header}"))).max();
     let table = &text[header.unwrap_or(0)..end];

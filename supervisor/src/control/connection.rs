@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::orders;
-use crate::gate::{Desk, FromPerson, FromSupervisor, Seat, Watcher};
-use crate::sessions::Sessions;
+use crate::gate::{FromPerson, FromSupervisor, Seat, Watcher};
+use crate::supervisor::Supervisor;
 
 /// Of the messages.
 pub(crate) const VERSION: u32 = 1;
@@ -27,12 +27,12 @@ const READ_PATIENCE: Duration = Duration::from_secs(10);
 const LINES_MAX: usize = 4;
 
 /// Serves one who connected, until either end closes.
-pub(super) async fn serve(stream: &Stream, desk: &Desk, sessions: &Sessions) {
+pub(super) async fn serve(stream: &Stream, supervisor: &Supervisor) {
     let mut lines = BufReader::new(stream);
     let hello = timeout(HELLO_PATIENCE, read_line(&mut lines, ANSWER_BYTES_MAX)).await;
     let Ok(Ok(Some(hello))) = hello else { return };
     if let Ok(order) = serde_json::from_str(&hello) {
-        let _ = tell(stream, &orders::carry_out(&order, sessions)).await;
+        let _ = tell(stream, &orders::carry_out(&order, supervisor)).await;
         return;
     }
     if serde_json::from_str(&hello).ok() != Some(FromPerson::Watch(VERSION)) {
@@ -50,7 +50,7 @@ pub(super) async fn serve(stream: &Stream, desk: &Desk, sessions: &Sessions) {
         }
     };
     let conversing = async {
-        let mut watcher = desk.watch(Seat::Socket);
+        let mut watcher = supervisor.approvers().desk().watch(Seat::Socket);
         if tell(stream, &FromSupervisor::Watching(VERSION)).await.is_err() {
             return;
         }

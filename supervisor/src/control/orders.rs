@@ -1,8 +1,10 @@
-//! What a person asks about sessions, in one line that has one answer.
+//! What a person asks, in one line that has one answer.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::sessions::{Listed, Sessions};
+use crate::sessions::Listed;
+use crate::supervisor::Supervisor;
 
 /// Why a session ended, as the AI client is told.
 const BY_A_PERSON: &str = "a person ended it with `lockhouse sessions end`";
@@ -15,6 +17,7 @@ pub(crate) enum Order {
     /// Of this name.
     EndSession(String),
     EndSessions(u32),
+    Health(u32),
 }
 
 /// The answer.
@@ -24,11 +27,15 @@ pub(crate) enum Told {
     Sessions(Vec<Listed>),
     /// Those of these names end. What runs in them is being stopped.
     Ended(Vec<String>),
+    /// How the process is, as at `/health`.
+    Health(Value),
 }
 
 /// Does what is asked.
-pub(super) fn carry_out(order: &Order, sessions: &Sessions) -> Told {
+pub(super) fn carry_out(order: &Order, supervisor: &Supervisor) -> Told {
+    let sessions = supervisor.sessions();
     match order {
+        Order::Health(_) => Told::Health(serde_json::to_value(supervisor.health()).unwrap_or_default()),
         Order::ListSessions(_) => Told::Sessions(sessions.list()),
         Order::EndSession(name) => Told::Ended(sessions.end(Some(name), BY_A_PERSON)),
         Order::EndSessions(_) => Told::Ended(sessions.end(None, BY_A_PERSON)),

@@ -14,12 +14,14 @@ pub(crate) enum Ending {
     Timeout(Option<CodeError>),
     /// At a limit; where the code was, if it could still say so.
     Limit(Limit, Option<CodeError>),
-    /// The process died, in words.
-    Killed(String),
+    /// The process died, in words; whether of a system call that only an attack makes.
+    Killed { words: String, attack: bool },
     /// The worker broke the protocol, in words.
     Broken(String),
     /// The AI client does not want the answer any more.
     Cancelled,
+    /// This process ends.
+    Stopped,
 }
 
 /// A limit that was reached.
@@ -27,6 +29,8 @@ pub(crate) enum Ending {
 pub(crate) struct Limit {
     /// The name that the error has in either language.
     pub(crate) kind: &'static str,
+    /// What there was too much of, in a word for those who count.
+    of: &'static str,
     /// In words.
     pub(crate) message: String,
     /// What to do, where nothing more particular is known.
@@ -36,12 +40,13 @@ pub(crate) struct Limit {
 impl Limit {
     pub(super) fn time(message: String) -> Self {
         let hint = "ask tools for less, run calls in parallel, or split the work over several runs";
-        Self { kind: "TimeoutError", message, hint }
+        Self { kind: "TimeoutError", of: "cpu", message, hint }
     }
 
     pub(super) fn memory(message: String) -> Self {
         Self {
             kind: "MemoryError",
+            of: "memory",
             message,
             hint: "keep less at once: let the tool filter, or work through pages",
         }
@@ -50,6 +55,7 @@ impl Limit {
     pub(super) fn amount(message: String) -> Self {
         Self {
             kind: "LimitError",
+            of: "amount",
             message,
             hint: "ask and print less: filter in the tool, and return only what matters",
         }
@@ -57,6 +63,18 @@ impl Limit {
 }
 
 impl Ending {
+    /// Why the worker was ended before its time, or died, in a word for those who count; nothing where it was neither.
+    pub(crate) fn killed_for(&self) -> Option<&'static str> {
+        match self {
+            Self::Value(_) | Self::Error(_) => None,
+            Self::Timeout(_) => Some("timeout"),
+            Self::Limit(limit, _) => Some(limit.of),
+            Self::Killed { attack: true, .. } | Self::Broken(_) => Some("violation"),
+            Self::Killed { .. } => Some("died"),
+            Self::Cancelled | Self::Stopped => Some("cancelled"),
+        }
+    }
+
     /// Why a session ended whose run ended so.
     pub(crate) fn of_session(&self) -> String {
         match self {
@@ -65,15 +83,22 @@ impl Ending {
                 "a run did not end in time, did not stop when it was told to, and was killed".into()
             }
             Self::Limit(limit, _) => format!("a run was killed: {}", limit.message),
-            Self::Killed(words) => words.clone(),
+            Self::Killed { words, .. } => words.clone(),
             Self::Broken(why) => format!("its worker broke the protocol and was killed: {why}"),
+            Self::Stopped => "Lockhouse was shut down".into(),
             Self::Cancelled => "a run was cancelled, did not stop when it was told to, and was killed".into(),
         }
     }
 }
 
+/// What a process died of.
+pub(super) fn killed(exit: Exit) -> Ending {
+    let attack = exit == Exit::Signal(Signal::SIGSYS as i32);
+    Ending::Killed { words: in_words(exit), attack }
+}
+
 /// What a process's end means.
-pub(super) fn in_words(exit: Exit) -> String {
+fn in_words(exit: Exit) -> String {
     match exit {
         Exit::Status(STACK_OVERFLOW_STATUS) => {
             "the stack overflowed: recursion outside the language's own check went too deep".into()

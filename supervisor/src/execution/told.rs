@@ -8,6 +8,9 @@ use serde_json::value::RawValue;
 use super::{Ending, Limit, Status};
 use crate::gate::CallRecord;
 
+/// To whoever waits for a run that a restart does not leave the time.
+const STOPPED: &str = "Lockhouse is ending, and this did not come to its end in time; run it again";
+
 /// Calls that are named; the rest are counted.
 const NAMED_MAX: usize = 10;
 
@@ -32,18 +35,21 @@ pub(super) fn told(
             (Status::Timeout, stopped(limit, place, over, waiting))
         }
         Ending::Limit(limit, place) => (Status::Limit, stopped(limit, place, over, waiting)),
-        Ending::Killed(message) => (Status::Killed, placed(words("Killed", message), over, waiting)),
+        Ending::Killed { words: message, .. } => {
+            (Status::Killed, placed(words("Killed", message), over, waiting))
+        }
         Ending::Broken(why) => {
             (Status::Killed, words("Killed", format!("the worker broke the protocol and was killed: {why}")))
         }
         Ending::Cancelled => return (Status::Cancelled, None, None),
+        Ending::Stopped => (Status::Cancelled, placed(words("Cancelled", STOPPED.into()), over, waiting)),
     };
     (status, None, Some(error))
 }
 
 /// The error of a program that was stopped at a limit.
 fn stopped(limit: Limit, place: Option<CodeError>, over: &[CallRecord], waiting: &[CallRecord]) -> CodeError {
-    let Limit { kind, message, hint } = limit;
+    let Limit { kind, message, hint, .. } = limit;
     let place = place.unwrap_or_default();
     let hint = place.hint.clone().or_else(|| Some(hint.into()));
     placed(CodeError { kind: kind.into(), message, hint, ..place }, over, waiting)

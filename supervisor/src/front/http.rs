@@ -10,6 +10,7 @@ mod body;
 mod connection;
 mod counts;
 mod exposure;
+mod health;
 mod hosts;
 mod limits;
 mod listening;
@@ -25,8 +26,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
@@ -40,6 +41,7 @@ use super::runs::Runs;
 use super::{Door, Front};
 use crate::access::{Access, AccessSettings, Peer, Principal};
 use crate::supervisor::Supervisor;
+use crate::telemetry;
 use accept::Entrance;
 use body::Bodies;
 use connection::Serving;
@@ -49,6 +51,7 @@ use sessions::McpSessions;
 use tls::Tls;
 
 pub(crate) use address::Address;
+pub(crate) use health::serve_figures;
 pub(crate) use hosts::{HostName, PageOrigin};
 pub(crate) use limits::HttpLimits;
 pub(crate) use tls::TlsFiles;
@@ -92,6 +95,8 @@ pub(crate) struct OpenDoor {
     settings: HttpSettings,
     access: Arc<Access>,
     listening: Vec<Listening>,
+    /// By systemd, which holds them too: whoever is not accepted by this process is by the next one.
+    is_inherited: bool,
     tls: Option<Arc<Tls>>,
 }
 
@@ -142,7 +147,7 @@ impl OpenDoor {
             }
             false => listening::bind(&settings.listen).await.map_err(NotOpened::Unavailable)?,
         };
-        Ok(Self { settings, access, listening, tls: tls.map(Arc::new) })
+        Ok(Self { settings, access, listening, is_inherited, tls: tls.map(Arc::new) })
     }
 
     /// What a reload reads again.
@@ -154,6 +159,8 @@ impl OpenDoor {
     pub(crate) async fn serve(self, supervisor: Arc<Supervisor>, closing: CancellationToken) {
         let limits = self.settings.limits;
         let sessions = Arc::new(McpSessions::new(limits));
+        let life = supervisor.life().clone();
+        let until = if self.is_inherited { life.draining().clone() } else { closing.clone() };
         let router = router(supervisor, &self.settings, &self.access, sessions.clone(), closing.clone());
         let serving = Serving::new(router, limits, closing.clone());
         let scheme = if self.tls.is_some() { "https" } else { "http" };
@@ -164,7 +171,8 @@ impl OpenDoor {
                 unix @ Address::Unix(_) => tracing::info!("listening at {unix}"),
             }
         }
-        let accepting = self.listening.into_iter().map(|at| entrance.clone().accept(at, closing.clone()));
+        life.listens();
+        let accepting = self.listening.into_iter().map(|at| entrance.clone().accept(at, until.clone()));
         tokio::select! {
             _ = futures_util::future::join_all(accepting) => {}
             () = end_idle(&sessions) => {}
@@ -186,7 +194,15 @@ async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) 
     let peer = head.extensions.get::<Peer>().copied();
     let principal = match access.admit(&head, peer.as_ref()).await {
         Ok(principal) => principal,
-        Err(refused) => return refused.into_response(),
+        Err(refused) => {
+            let response = refused.into_response();
+            match response.status() {
+                StatusCode::UNAUTHORIZED => telemetry::auth_failed(),
+                StatusCode::TOO_MANY_REQUESTS => telemetry::refused("rate"),
+                _ => {}
+            }
+            return response;
+        }
     };
     head.extensions.insert(principal.clone());
     let response = next.run(Request::from_parts(head, body)).await;
@@ -207,7 +223,8 @@ fn router(
     closing: CancellationToken,
 ) -> Router {
     let (runs, direct) = (Runs::new(supervisor.clone()), Direct::default());
-    let front = Front { supervisor, door: Door::Http, runs, direct, closing: closing.clone() };
+    let front =
+        Front { supervisor: supervisor.clone(), door: Door::Http, runs, direct, closing: closing.clone() };
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)
@@ -222,11 +239,14 @@ fn router(
         // Inside of everything else: it takes each piece of a body for a whole message.
         .layer(middleware::map_response(unpack))
         .layer(middleware::from_fn_with_state(sessions, sessions::bind))
+        .layer(middleware::from_fn_with_state(supervisor.clone(), health::drain))
         .layer(middleware::from_fn_with_state(Arc::new(Bodies::new(settings.limits)), body::read))
+        .merge(health::guarded(&supervisor))
         .layer(middleware::from_fn_with_state(access.clone(), admit));
     // What is open to strangers is merged here, beside what is for the admitted.
-    let open = access.metadata();
-    admitted.merge(open).layer(middleware::from_fn_with_state(Arc::new(names), hosts::check))
+    let open = access.metadata().merge(health::open(&supervisor));
+    let named = admitted.merge(open).layer(middleware::from_fn_with_state(Arc::new(names), hosts::check));
+    named.layer(middleware::from_fn(health::counted))
 }
 
 /// The client that a request was admitted as.

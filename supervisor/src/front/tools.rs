@@ -25,6 +25,7 @@ const GET_RESULT: &str = "The answer of a run that is still running, or more of 
 
 /// Names that no other tool may have; one is for a tool that can be switched on.
 pub(super) const NAMES: [&str; 4] = ["run_code", "search_tools", "get_result", "health"];
+const HEALTH: &str = "Whether code can run now: engines, servers, queue.";
 
 /// All three tools.
 pub(super) fn all() -> Vec<Tool> {
@@ -59,6 +60,12 @@ pub(super) fn all() -> Vec<Tool> {
         Tool::new("search_tools", SEARCH_TOOLS, object(search_tools)).with_annotations(reads()),
         Tool::new("get_result", GET_RESULT, object(get_result)).with_annotations(reads()),
     ]
+}
+
+/// One more, where it is switched on.
+pub(super) fn health() -> Tool {
+    let nothing = json!({"type": "object", "properties": {}});
+    Tool::new("health", HEALTH, object(nothing)).with_annotations(ToolAnnotations::new().read_only(true))
 }
 
 fn object(schema: Value) -> Arc<JsonObject> {

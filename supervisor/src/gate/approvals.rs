@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 pub(crate) use approvers::{ApprovalSettings, Approvers, Through};
-pub(crate) use desk::{Ask, Decision, Desk, FromPerson, FromSupervisor, PersonsAnswer, Seat, Watcher};
+pub(crate) use desk::{Ask, Decision, FromPerson, FromSupervisor, PersonsAnswer, Seat, Watcher};
 
 use batch::{Batches, Candidate, Waiting};
 use grants::Grants;

@@ -11,6 +11,7 @@ use super::destination::{Destination, is_skills};
 use super::{Approval, Gate, Requester, failure, links};
 use crate::audit::Subject;
 use crate::catalog::Tool;
+use crate::telemetry;
 use crate::upstream::Connection;
 
 impl Gate {
@@ -66,9 +67,13 @@ impl Gate {
         let links = call.links.clone();
         let by = |call, approved| Permitted { call, by: policy.clone(), definition, links, approved };
         match policy.decide(call) {
-            Decision::Allow(permitted) => Ok((by(permitted, false), None)),
+            Decision::Allow(permitted) => {
+                telemetry::decided("allow");
+                Ok((by(permitted, false), None))
+            }
             Decision::Deny(denial) => Err(Unpermitted::Denied(self.refused(subject, &denial))),
             Decision::Ask(pending) => {
+                telemetry::decided("ask");
                 let asked = from.approvals.ask((subject.call, subject.id), pending, subject.line, tool).await;
                 let (permitted, approval) = asked.map_err(|refused| match refused.nobody {
                     true => Unpermitted::NobodyToAsk(refused.failure),
@@ -163,6 +168,9 @@ impl Gate {
         reason: &str,
         rule: Option<&Place>,
     ) {
+        if decision == Effect::Deny {
+            telemetry::decided("deny");
+        }
         if let Err(error) = self.audit.denial(subject, decision, reason, rule) {
             tracing::error!("{error}");
         }

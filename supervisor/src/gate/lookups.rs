@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::decision::{denied, withholds};
 use super::{Asked, Briefs, Gate, Requester, Scope, about, arguments, cut, failure};
 use crate::catalog::{Catalogue, Told, Tool};
+use crate::telemetry;
 use crate::upstream::{Connection, State};
 
 /// Answers to `ListTools` that are kept.
@@ -102,8 +103,10 @@ impl Gate {
         let of_all = !from.scope.has_part_of(server);
         let mut known = self.briefs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(briefs) = known.get(&of).filter(same).filter(|_| of_all) {
+            telemetry::listed(true);
             return Ok(briefs.json.to_vec());
         }
+        telemetry::listed(false);
         let brief = |tool: &Tool| {
             let asks = policy.asks(server, &tool.name, from.client());
             tool.brief(&Told { asks, observed: connection.shapes.observed(tool) })

@@ -68,6 +68,12 @@ impl Memory {
         found.map(|kept| kept.json.clone())
     }
 
+    /// How many there are, and their bytes.
+    pub(super) fn count(&mut self, bounds: &Bounds, now: Instant) -> (usize, u64) {
+        self.drop_old(bounds, now);
+        (self.0.len(), self.bytes())
+    }
+
     fn drop_old(&mut self, bounds: &Bounds, now: Instant) {
         self.0.retain(|kept| now.saturating_duration_since(kept.since) < bounds.lifetime);
     }
@@ -135,11 +141,11 @@ mod tests {
         let (mut memory, now) = (Memory::default(), Instant::now());
         let (few, many) = (Owner::of_connection(), Owner::of_connection());
         let bounds = Bounds { bytes: 1 << 20, ..BOUNDS };
-        memory.keep(few, handle("large"), "x".repeat(100_000).into(), &bounds, now);
+        memory.keep(few, handle("large"), Kind::Part, "x".repeat(100_000).into(), &bounds, now);
         for number in 0..2 * COUNT_MAX {
-            memory.keep(many, handle(&number.to_string()), "1".into(), &bounds, now);
+            memory.keep(many, handle(&number.to_string()), Kind::Part, "1".into(), &bounds, now);
         }
-        assert!(memory.get(few, &handle("large"), &bounds, now).is_some());
+        assert!(memory.get(few, &handle("large"), Kind::Part, &bounds, now).is_some());
         assert_eq!(memory.0.len(), COUNT_MAX);
     }
 

@@ -67,6 +67,7 @@ impl Supervisor {
             std::mem::replace(&mut *in_force, next)
         };
         self.gate().upstreams().notices().tell(Notice::Everything);
+        self.life.reloaded();
         tracing::info!(
             "the configuration is in force; {} connections of the one before are closed",
             left_over.len()

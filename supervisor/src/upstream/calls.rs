@@ -22,6 +22,7 @@ use super::result::{self, Reading};
 use super::slots::Slot;
 use super::transport::{CUT_OFF, NOT_JSON, TOO_LARGE};
 use super::wire::{Failed, Verb, Wire};
+use crate::telemetry;
 
 /// Characters of a server's error text that are passed on.
 const ERROR_CHARS_MAX: usize = 4_000;
@@ -174,6 +175,7 @@ impl Connection {
 
     /// Health is known by real traffic.
     fn note(&self, error: Option<&ServiceError>, took: Duration) {
+        telemetry::exchanged(self.name.as_str(), took, error.is_some());
         match error {
             None => self.signals.note(|status| {
                 status.latency = Some(took);

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use super::{Names, raw};
 use crate::access::Principal;
 use crate::catalog::Catalogue;
-use crate::front::{Front, calls_again, client, tools};
+use crate::front::{Front, calls_again, client};
 
 /// How long an AI client may take a list for what it is. It is told when one changes, if it wants to be.
 const TTL_MS: u64 = 60_000;
@@ -100,8 +100,8 @@ impl Front {
     }
 
     pub(super) async fn tools_for(&self, principal: &Principal, client: Option<&ClientName>) -> Vec<String> {
-        let ours =
-            tools::all().iter().filter_map(|tool| serde_json::to_string(tool).ok()).collect::<Vec<_>>();
+        let own_tools = self.own_tools();
+        let ours = own_tools.iter().filter_map(|tool| serde_json::to_string(tool).ok()).collect::<Vec<_>>();
         let names = self.tool_names(true).await;
         let gate = self.supervisor.gate();
         let scope = gate.direct_scope(principal);

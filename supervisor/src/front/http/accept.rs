@@ -19,6 +19,7 @@ use super::seldom::Seldom;
 use super::tls::Tls;
 use super::watched::Stream;
 use crate::access::Peer;
+use crate::telemetry;
 
 /// After an error that may pass, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -92,6 +93,7 @@ impl Entrance {
                     "a connection was refused, since there are too many: connections of [http.limits]{times}"
                 );
             });
+            telemetry::refused("connections");
             let Ok(_place) = self.turned_away.try_acquire() else { return };
             match accepted {
                 // One that speaks TLS could not read it.
@@ -101,6 +103,7 @@ impl Entrance {
             }
             return;
         };
+        let _connected = telemetry::connection();
         match accepted {
             Accepted::Unix(stream) => {
                 self.serving.serve(Box::new(stream), peer, Via { local: None, is_tls: false }).await;

@@ -11,6 +11,7 @@ use futures_util::StreamExt;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::limits::HttpLimits;
+use crate::telemetry;
 
 /// What every request has room for without asking for it.
 const SMALL_BYTES: usize = 64 * 1024;
@@ -68,6 +69,7 @@ impl IntoResponse for Refusal {
             Self::Late => (StatusCode::REQUEST_TIMEOUT, "the body did not come in time".to_owned()),
             Self::Broken => (StatusCode::BAD_REQUEST, "the body cannot be read".to_owned()),
         };
+        telemetry::refused(if matches!(self, Self::Late) { "timeout" } else { "body" });
         (status, words).into_response()
     }
 }

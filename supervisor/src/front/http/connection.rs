@@ -22,6 +22,7 @@ use super::Via;
 use super::limits::HttpLimits;
 use super::watched::{Answer, Late, Stream, Watch, Watched};
 use crate::access::Peer;
+use crate::telemetry;
 
 /// What a connection that was told to end has for it.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -101,6 +102,7 @@ impl Serving {
                         connection.as_mut().graceful_shutdown();
                     }
                     Late::Head | Late::Stalled => {
+                        telemetry::refused("timeout");
                         tracing::debug!("a connection was closed: {late:?}");
                         return Poll::Ready(());
                     }

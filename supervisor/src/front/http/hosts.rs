@@ -15,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::Via;
+use crate::telemetry;
 
 /// A name by which this door may be asked for, `[http] hosts`: of one port, or of every port.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -74,7 +75,10 @@ pub(super) async fn check(State(names): State<Arc<Names>>, request: Request, nex
     };
     match checked {
         Ok(()) => next.run(request).await,
-        Err((status, words)) => (status, words).into_response(),
+        Err((status, words)) => {
+            telemetry::refused(if status == StatusCode::FORBIDDEN { "origin" } else { "host" });
+            (status, words).into_response()
+        }
     }
 }
 

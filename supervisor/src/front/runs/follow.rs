@@ -15,6 +15,7 @@ use crate::access::{Owner, Principal};
 use crate::ai_client::{Line, Unasked};
 use crate::execution::{self, Answer, Course, Showing, Shown, Status};
 use crate::supervisor::Supervisor;
+use crate::telemetry;
 
 /// What `get_result` may be asked to wait.
 const WAIT_MAX: Duration = Duration::from_secs(600);
@@ -247,6 +248,7 @@ fn shown(supervisor: &Supervisor, owner: Owner, answer: &Answer) -> CallToolResu
     let more = "get_result(handle)";
     let Shown { json, files } =
         execution::shown(answer, &Showing { limit, more, takes_files: true, keep: &keep });
+    telemetry::kept_out(json["stats"]["bytes_kept_out"].as_u64().unwrap_or(0));
     let mut result = match answer.status {
         Status::Ok => CallToolResult::structured(json),
         _ => CallToolResult::structured_error(json),

@@ -1,0 +1,101 @@
+//! `lockhouse status`: how every Lockhouse of this user is that runs.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::orders::ask_all;
+use super::{UNAVAILABLE, table};
+use crate::control::{Order, Told, VERSION};
+
+/// What `lockhouse status` shows.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// As JSON, as `/health` has it
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn status(arguments: &Arguments) -> ExitCode {
+    let mut running = Vec::new();
+    for (_, told) in ask_all(&Order::Health(VERSION)).await {
+        if let Told::Health(health) = told
+            && health["serving"] == true
+        {
+            running.push(health);
+        }
+    }
+    if arguments.json {
+        println!("{:#}", json!(running));
+    } else if running.is_empty() {
+        println!("No Lockhouse of this user runs.");
+    } else {
+        println!("{}", running.iter().map(in_words).collect::<Vec<_>>().join("\n\n"));
+    }
+    let is_ready = |health: &Value| health["ready"] == true;
+    if !running.is_empty() && running.iter().all(is_ready) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(UNAVAILABLE)
+    }
+}
+
+/// One process: a line about it, and its engines and servers in a table.
+fn in_words(health: &Value) -> String {
+    let text = |value: &Value| lockhouse_policies::printable(value.as_str().unwrap_or_default());
+    let reasons: Vec<String> = health["reasons"].as_array().into_iter().flatten().map(text).collect();
+    let standing = if health["ready"] == true {
+        "ready".to_owned()
+    } else {
+        format!("not ready: {}", reasons.join("; "))
+    };
+    let audit = if health["audit"]["writable"] == true { "writable" } else { "NOT writable" };
+    let head = format!(
+        "lockhouse {} (process {}), up {} s: {standing}\n{} running, {} waiting, {} sessions, {} results kept, audit log {audit}, \
+         configuration {}",
+        text(&health["version"]),
+        health["pid"],
+        health["uptime_s"].as_f64().unwrap_or_default() as u64,
+        health["running"],
+        health["queue"],
+        health["sessions"],
+        health["results"]["kept"],
+        health["configuration"]["generation"],
+    );
+    let engines =
+        health["engines"].as_object().into_iter().flatten().map(|(name, engine)| engine_row(name, engine));
+    let upstreams = health["upstreams"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, upstream)| upstream_row(name, upstream));
+    let rows: Vec<Vec<String>> = engines.chain(upstreams).collect();
+    format!("{head}\n{}", table::render(&["", "name", "state", "about"], &rows))
+}
+
+fn engine_row(name: &str, engine: &Value) -> Vec<String> {
+    let about = match (&engine["reason"], &engine["pool"]) {
+        (Value::String(reason), _) => reason.clone(),
+        (_, pool) => {
+            let reduced = engine["reduced"].as_array().map_or(0, Vec::len);
+            let sandbox = match reduced {
+                0 => "full protection".to_owned(),
+                _ => format!("reduced protection ({reduced}: see `lockhouse doctor`)"),
+            };
+            format!(
+                "{sandbox}, {} of {} running, {} idle, {} waiting",
+                pool["running"], pool["places"], pool["idle"], pool["waiting"]
+            )
+        }
+    };
+    vec!["engine".into(), name.into(), engine["state"].as_str().unwrap_or_default().into(), about]
+}
+
+fn upstream_row(name: &str, upstream: &Value) -> Vec<String> {
+    let counted = || {
+        let tools = upstream["tools"].as_u64().map_or_else(String::new, |tools| format!("{tools} tools, "));
+        format!("{tools}{} calls answered, {} reconnects", upstream["answered"], upstream["reconnects"])
+    };
+    let about = upstream["reason"].as_str().map_or_else(counted, str::to_owned);
+    vec!["server".into(), name.into(), upstream["state"].as_str().unwrap_or_default().into(), about]
+}

@@ -1,0 +1,35 @@
+//! How many workers there are, for those who watch.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+
+/// As of a pool's last event.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Figures {
+    /// Runs that there may be at one time.
+    pub(crate) places: usize,
+    pub(crate) idle: usize,
+    pub(crate) forking: usize,
+    pub(crate) running: usize,
+    /// Runs that wait for a worker.
+    pub(crate) waiting: usize,
+    /// Zygotes that were started so far.
+    pub(crate) zygotes: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) zygote_age_s: Option<f64>,
+}
+
+/// The pool's task sets them, and everybody may look.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SharedFigures(Arc<Mutex<Figures>>);
+
+impl SharedFigures {
+    pub(super) fn set(&self, figures: Figures) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = figures;
+    }
+
+    pub(super) fn get(&self) -> Figures {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,83 @@
+//! What systemd is told of this service: that it is ready, how it is, that it lives, and that it ends.
+//!
+//! Where nobody has set `NOTIFY_SOCKET`, nothing is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+
+use crate::execution::Language;
+use crate::supervisor::Supervisor;
+
+/// Between two looks at whether the line of how it is has changed.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Tells that the service is ready once it is, and from then on how it is, and that it lives.
+///
+/// The event loop that runs this runs everything else, so that a loop that hangs tells nothing. Nor does one whose audit log
+/// cannot be written: no call is made then, and a new start may find what has become of it.
+pub(crate) async fn keep(supervisor: Arc<Supervisor>) {
+    for language in [Language::Python, Language::Typescript] {
+        // One that is missing is told to whoever asks for its language.
+        let _ = supervisor.prepared(language).await;
+    }
+    supervisor.life().settle();
+    supervisor.life().listening().await;
+    let mut line = supervisor.in_a_line();
+    let reasons = supervisor.not_ready();
+    if reasons.is_empty() {
+        tell(&[NotifyState::Ready, NotifyState::Status(&line)]);
+    } else {
+        tell(&[NotifyState::Status(&reasons.join("; "))]);
+    }
+    let mut is_ready = reasons.is_empty();
+    let watchdog = sd_notify::watchdog_enabled();
+    // Half of the time that it may take, so that one that comes late is not too late.
+    let pause = watchdog.map_or(LINE_EVERY, |limit| LINE_EVERY.min(limit / 2));
+    while !supervisor.life().draining().is_cancelled() {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = supervisor.life().draining().cancelled() => break,
+        }
+        let reasons = supervisor.not_ready();
+        if watchdog.is_some() && supervisor.gate().audit().is_writable() {
+            tell(&[NotifyState::Watchdog]);
+        }
+        if !is_ready && reasons.is_empty() {
+            is_ready = true;
+            tell(&[NotifyState::Ready]);
+        }
+        let now = if reasons.is_empty() { supervisor.in_a_line() } else { reasons.join("; ") };
+        if now != line {
+            tell(&[NotifyState::Status(&now)]);
+            line = now;
+        }
+    }
+    tell(&[NotifyState::Stopping, NotifyState::Status(&supervisor.in_a_line())]);
+    let Some(_) = watchdog else { return };
+    // Runs may take longer to end than the watchdog waits.
+    while !supervisor.life().closing().is_cancelled() {
+        tell(&[NotifyState::Watchdog]);
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// The configuration is being read again.
+pub(crate) fn reloading() {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => tell(&[NotifyState::Reloading, now]),
+        Err(error) => tracing::warn!("systemd is not told of the reload: {error}"),
+    }
+}
+
+/// It has been read, whether it was taken or not.
+pub(crate) fn reloaded() {
+    tell(&[NotifyState::Ready]);
+}
+
+fn tell(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::debug!("systemd is not told: {error}");
+    }
+}

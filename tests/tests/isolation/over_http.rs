@@ -1,0 +1,187 @@
+//! What only clients over HTTP have: MCP sessions, questions that wait for an answer, tasks, and streams.
+
+use std::time::Duration;
+
+use lockhouse_tests::{Door, Table, Visitor, ensure, equal};
+use serde_json::{Value, json};
+
+use crate::cells::ASKS;
+
+const ABLE: &str = r#"{"elicitation": {"form": {}}}"#;
+/// How long a stream is watched on which nothing must come.
+const QUIET: Duration = Duration::from_millis(300);
+
+pub(crate) async fn all(
+    table: &mut Table,
+    pair: &str,
+    door: &Door,
+    (one, other): (Option<&str>, Option<&str>),
+) {
+    mcp_session(table, pair, door, (one, other)).await;
+    suspended(table, pair, door, (one, other)).await;
+    task(table, pair, door, (one, other)).await;
+    streams(table, pair, door, (one, other)).await;
+    tools(table, pair, door, other).await;
+}
+
+fn asking(visitor: &Visitor) -> Value {
+    visitor.calling("run_code", json!({"language": "python", "code": ASKS}))
+}
+
+/// The id of an MCP session is no proof of who one is.
+async fn mcp_session(table: &mut Table, pair: &str, door: &Door, (one, other): (Option<&str>, Option<&str>)) {
+    let version = "2025-11-25";
+    let own = door.session(one, version).await;
+    let id = own.session_id().unwrap().to_owned();
+    let theirs = door.visitor(other).in_session(&id, version);
+    let refused = |status: u16| ensure((400..500).contains(&status), status);
+    table.row(
+        format!("{pair}: MCP session id, POST"),
+        refused(theirs.request("tools/list", json!({})).await.status),
+    );
+    table.row(format!("{pair}: MCP session id, GET"), refused(theirs.listen().await.status));
+    table.row(format!("{pair}: MCP session id, DELETE"), refused(theirs.end_session().await));
+    let control = own.request("tools/list", json!({})).await;
+    table.row(format!("{pair}: MCP session id: control"), equal(control.status, 200));
+    table.row(format!("{pair}: MCP session id, DELETE: control"), ensure(own.end_session().await < 300, ()));
+}
+
+/// A run whose client was asked something is gone on with by that client alone.
+async fn suspended(table: &mut Table, pair: &str, door: &Door, (one, other): (Option<&str>, Option<&str>)) {
+    let able = |token| door.visitor(token).able(serde_json::from_str(ABLE).unwrap());
+    let (own, theirs) = (able(one), able(other));
+    let asked = own.post(&asking(&own)).await.answer()["result"].clone();
+    let answered = |visitor: &Visitor| {
+        let mut message = asking(visitor);
+        message["params"]["requestState"] = asked["requestState"].clone();
+        let keys = asked["inputRequests"].as_object().into_iter().flatten();
+        let said = keys.map(|(key, _)| (key.clone(), json!({"action": "accept", "content": {}})));
+        message["params"]["inputResponses"] = said.collect::<serde_json::Map<_, _>>().into();
+        message
+    };
+    let refused = theirs.post(&answered(&theirs)).await.answer()["result"]["structuredContent"].clone();
+    let words = refused["error"]["message"].as_str().unwrap_or_default();
+    table.row(
+        format!("{pair}: suspended question"),
+        ensure(
+            asked["requestState"].is_string() && words.contains("nothing waits"),
+            format!("{asked} {refused}"),
+        ),
+    );
+    let mut answer = own.post(&answered(&own)).await.answer()["result"]["structuredContent"].clone();
+    while answer["status"] == "running" {
+        answer = own.call("get_result", json!({"handle": answer["handle"], "wait_s": 60})).await;
+    }
+    table.row(format!("{pair}: suspended question: control"), equal(answer["value"].clone(), json!(3)));
+}
+
+/// A run as a task of MCP's extension.
+async fn task(table: &mut Table, pair: &str, door: &Door, (one, other): (Option<&str>, Option<&str>)) {
+    let able = |token| door.visitor(token).able(json!({"extensions": {"io.modelcontextprotocol/tasks": {}}}));
+    let (own, theirs) = (able(one), able(other));
+    let hang = json!({"language": "python", "code": "import time\nwhile True: time.sleep(0.01)"});
+    let created = own.post(&own.calling("run_code", hang)).await.answer()["result"].clone();
+    let id = created["taskId"]
+        .as_str()
+        .or(created["task"]["taskId"].as_str())
+        .unwrap_or_else(|| panic!("{created}"));
+    for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
+        let parameters = json!({"taskId": id, "inputResponses": {}});
+        let answer = theirs.request(method, parameters).await.answer();
+        let told = answer["error"]["message"].as_str().unwrap_or_default();
+        table.row(format!("{pair}: task, {method}"), ensure(told.contains("there is no such task"), &answer));
+    }
+    let own_view = own.request("tasks/get", json!({"taskId": id})).await.answer();
+    table.row(
+        format!("{pair}: task: control"),
+        ensure(own_view["result"].to_string().contains("\"working\""), &own_view),
+    );
+    let cancelled = own.request("tasks/cancel", json!({"taskId": id})).await.answer();
+    table.row(
+        format!("{pair}: task, tasks/cancel: control"),
+        ensure(cancelled["result"].is_object(), &cancelled),
+    );
+}
+
+/// What the one is asked and told while its code runs comes on no stream of the other.
+async fn streams(table: &mut Table, pair: &str, door: &Door, (one, other): (Option<&str>, Option<&str>)) {
+    let version = "2025-11-25";
+    let able = |token| door.visitor(token).able(serde_json::from_str(ABLE).unwrap());
+    let (own, _) = able(one).initialize(version).await;
+    let (theirs, _) = able(other).initialize(version).await;
+    let mut listening = theirs.listen().await;
+    let mut message = asking(&own);
+    message["params"]["_meta"] = json!({"progressToken": "of-both"});
+    let mut events = own.open(&message).await;
+    let mut seen = Vec::new();
+    let question = loop {
+        let Some(event) = events.next().await else { break Value::Null };
+        if event["method"] == "elicitation/create" {
+            break event;
+        }
+        seen.push(event);
+    };
+    let asked = question["params"]["message"].as_str().unwrap_or_default();
+    table.row(
+        format!("{pair}: approval: control"),
+        ensure(asked.contains("fixture"), format!("{seen:?} {question}")),
+    );
+    // The other one says yes to a question that it was never asked.
+    let yes = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {}}});
+    theirs.post(&yes).await;
+    let nothing = tokio::time::timeout(QUIET, listening.next()).await;
+    table.row(
+        format!("{pair}: approval and progress on another stream"),
+        ensure(nothing.is_err(), format!("{nothing:?}")),
+    );
+    let no = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
+    own.post(&no).await;
+    let mut answer = Value::Null;
+    while let Some(event) = events.next().await {
+        if event.get("result").is_some() {
+            answer = event["result"]["structuredContent"].clone();
+        }
+    }
+    while answer["status"] == "running" {
+        answer = own.call("get_result", json!({"handle": answer["handle"], "wait_s": 60})).await;
+    }
+    table
+        .row(format!("{pair}: approval by another"), ensure(answer["value"] == "approval_declined", &answer));
+    // A progress token is the client's own word: the same one of another is another's.
+    let running = {
+        let own = own.clone();
+        let code = "import time\nfor n in range(30):\n    print('SEKRET', flush=True)\n    time.sleep(0.1)";
+        let mut message = own.calling("run_code", json!({"language": "python", "code": code}));
+        message["params"]["_meta"] = json!({"progressToken": "of-both"});
+        tokio::spawn(async move { own.post(&message).await.messages() })
+    };
+    let mut message =
+        theirs.calling("run_code", json!({"language": "python", "code": "import time\ntime.sleep(0.3)"}));
+    message["params"]["_meta"] = json!({"progressToken": "of-both"});
+    let seen = theirs.post(&message).await.messages();
+    table.row(
+        format!("{pair}: progress"),
+        ensure(!format!("{seen:?}").contains("SEKRET"), format!("{seen:?}")),
+    );
+    let own_seen = format!("{:?}", running.await.unwrap());
+    table.row(format!("{pair}: progress: control"), ensure(own_seen.contains("SEKRET"), own_seen));
+    let nothing = tokio::time::timeout(QUIET, listening.next()).await;
+    table
+        .row(format!("{pair}: progress on another stream"), ensure(nothing.is_err(), format!("{nothing:?}")));
+}
+
+/// There is nothing to call that tells of others.
+async fn tools(table: &mut Table, pair: &str, door: &Door, other: Option<&str>) {
+    let visitor = door.visitor(other);
+    let tools = visitor.request("tools/list", json!({})).await.answer()["result"]["tools"].clone();
+    let names: Vec<&str> =
+        tools.as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    table.row(
+        format!("{pair}: tools that there are"),
+        equal(names, vec!["run_code", "search_tools", "get_result"]),
+    );
+    for tool in ["audit", "sessions", "approvals", "list_clients"] {
+        let answer = visitor.post(&visitor.calling(tool, json!({}))).await.answer();
+        table.row(format!("{pair}: a tool {tool}"), ensure(answer["error"].is_object(), &answer));
+    }
+}

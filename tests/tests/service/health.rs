@@ -1,0 +1,114 @@
+//! `/live`, `/ready` and `/health`.
+
+use lockhouse_tests::{Lockhouse, Table, ensure, equal, wait_until};
+
+use crate::{OPEN, get, health, is_ready};
+
+#[tokio::test]
+async fn a_service_says_how_it_is() {
+    let lockhouse = Lockhouse::with_fixture().config(OPEN);
+    let lockhouse = lockhouse.servers_entry("gone", serde_json::json!({"command": "/nowhere/SEKRET-not"}));
+    let door = lockhouse.door().await;
+    is_ready(&door).await;
+    door.visitor(None).run_code("python", "1 + 1").await;
+    let health = wait_until("the server is connected", async || {
+        Some(health(&door).await).filter(|health| health["upstreams"]["fixture"]["state"] == "connected")
+    })
+    .await;
+    let mut table = Table::new("what /health says");
+    table.row("live", equal(get(&door, "/live").await, (200, "alive\n".to_owned())));
+    table.row("ready", equal(get(&door, "/ready").await, (200, "ready\n".to_owned())));
+    table.row("version", equal(&health["version"], &env!("CARGO_PKG_VERSION").into()));
+    table.row("uptime", ensure(health["uptime_s"].as_f64() > Some(0.0), &health["uptime_s"]));
+    for language in ["python", "typescript"] {
+        let engine = &health["engines"][language];
+        table.row(format!("{language} is ready"), equal(&engine["state"], &"ready".into()));
+        let level = engine["sandbox"].as_str().unwrap_or_default();
+        table.row(format!("{language}: level"), ensure(["full", "reduced"].contains(&level), engine));
+        table.row(format!("{language}: places"), equal(&engine["pool"]["places"], &16.into()));
+        table.row(format!("{language}: runtime"), ensure(engine["runtime"].is_string(), engine));
+    }
+    let fixture = &health["upstreams"]["fixture"];
+    table.row("tools of a server", ensure(fixture["tools"].as_u64() > Some(3), fixture));
+    table.row("one that failed", ensure(health["upstreams"]["gone"]["state"] != "connected", &health));
+    table.row("audit", equal(&health["audit"]["writable"], &true.into()));
+    table.row("generation", equal(&health["configuration"]["generation"], &1.into()));
+    door.reload().await;
+    let again = crate::health(&door).await;
+    table.row("and after a reload", equal(&again["configuration"]["generation"], &2.into()));
+    table.row("nothing runs", equal(&again["running"], &0.into()));
+    table.finish();
+    assert_eq!(door.terminate().await.status, Some(0));
+}
+
+#[tokio::test]
+async fn without_proof_it_says_that_it_lives_and_no_more() {
+    let lockhouse = Lockhouse::new();
+    let door = lockhouse.door().await;
+    let mut table = Table::new("who may ask what");
+    for (path, status) in [("/live", 200), ("/health", 401), ("/metrics", 401), ("/mcp", 401)] {
+        table.row(path, equal(get(&door, path).await.0, status));
+    }
+    is_ready(&door).await;
+    table.finish();
+}
+
+#[tokio::test]
+async fn it_is_not_ready_while_the_audit_log_cannot_be_written() {
+    let lockhouse = Lockhouse::with_fixture().config(OPEN);
+    let door = lockhouse.door().await;
+    is_ready(&door).await;
+    let visitor = door.visitor(None);
+    let code = "from mcp_tools.fixture import echo\necho(text='a')";
+    assert_eq!(visitor.run_code("python", code).await["status"], "ok");
+    let (directory, aside) = (lockhouse.audit_directory(), lockhouse.path("aside"));
+    std::fs::rename(&directory, &aside).unwrap();
+    std::fs::write(&directory, "").unwrap();
+    let (status, words) = get(&door, "/ready").await;
+    assert!(status == 503 && words.contains("the audit log cannot be written"), "{status} {words}");
+    assert_eq!(health(&door).await["audit"]["writable"], false);
+    std::fs::remove_file(&directory).unwrap();
+    std::fs::rename(&aside, &directory).unwrap();
+    is_ready(&door).await;
+    assert_eq!(visitor.run_code("python", code).await["status"], "ok");
+}
+
+#[tokio::test]
+async fn figures_may_have_a_listener_of_their_own_on_this_machine() {
+    let lockhouse = Lockhouse::new();
+    let socket = lockhouse.path("metrics.sock");
+    // One that a process left behind that was killed.
+    drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+    let config = format!("[metrics]\nlisten = [\"unix:{}\"]\n", socket.display());
+    let lockhouse = lockhouse.config(&config);
+    let door = lockhouse.door().await;
+    door.says("figures are at").await;
+    let client = reqwest::Client::builder().no_proxy().unix_socket(socket.clone()).build().unwrap();
+    let mut table = Table::new("figures without proof, at a socket for nothing else");
+    for (path, status) in [("/live", 200), ("/health", 200), ("/metrics", 200), ("/mcp", 404)] {
+        let answer = client.get(format!("http://localhost{path}")).send().await.unwrap();
+        table.row(path, equal(answer.status().as_u16(), status));
+    }
+    table.finish();
+    let elsewhere = Lockhouse::new().config("[metrics]\nlisten = [\"0.0.0.0:7301\"]\n");
+    let refused = elsewhere.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(refused.status, Some(2), "{}", refused.told());
+    assert!(refused.stderr.contains("can be reached from other machines"), "{}", refused.stderr);
+}
+
+#[tokio::test]
+async fn models_have_the_tool_where_it_is_switched_on() {
+    let without = Lockhouse::new();
+    let session = without.serve().await;
+    assert_eq!(session.tools().await.len(), 3);
+    let with = Lockhouse::with_fixture().config("[tools]\nhealth = true\n");
+    let session = with.serve().await;
+    let tools: Vec<String> = session.tools().await.iter().map(|tool| tool.name.to_string()).collect();
+    assert_eq!(tools, ["run_code", "search_tools", "get_result", "health"]);
+    let answer = session.call("health", serde_json::json!({})).await.unwrap();
+    let health = answer.structured_content.unwrap();
+    assert!(
+        health["engines"]["python"].is_object() && health["upstreams"]["fixture"].is_object(),
+        "{health}"
+    );
+}
