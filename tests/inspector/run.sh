@@ -86,8 +86,9 @@ load() {
     name=$1 calls=$2
     shift 2
     if mcp-inspector --cli "$@" --method tools/call --tool-name fixture__test_simple_text \
-        --load --load-concurrency "$calls" --load-duration "$LOAD_SECONDS" --format json >"$home/out" 2>"$home/err"; then
-        row pass "$name, $calls at a time: $(python3 "$here/figures.py" "$home/out")"
+        --load --load-concurrency "$calls" --load-duration "$LOAD_SECONDS" --format json >"$home/out" 2>"$home/err" &&
+        figures=$(python3 "$here/figures.py" "$home/out"); then
+        row pass "$name, $calls at a time: $figures"
     else
         row FAIL "$name, $calls at a time"
         tail -n 5 "$home/out" "$home/err" >&2
