@@ -274,17 +274,7 @@ impl ServerHandler for Front {
 }
 
 impl Front {
-    /// What exists only where AI clients have a server directly.
-    fn directly<M: ConstString>(&self) -> Result<(), ErrorData> {
-        if self.has_direct() { Ok(()) } else { Err(ErrorData::method_not_found::<M>()) }
-    }
-
-    /// The same for another connection.
-    fn anew(&self) -> Self {
-        Self { direct: self.direct.anew(), ..self.clone() }
-    }
-
-    /// The tools that are ours.
+    /// Our own tools, which are always the same.
     fn own_tools(&self) -> Vec<rmcp::model::Tool> {
         let mut tools = tools::all();
         if self.supervisor.settings().health_tool {
@@ -300,6 +290,16 @@ impl Front {
             health.upstreams.clear();
         }
         CallToolResult::structured(serde_json::to_value(health).unwrap_or_default())
+    }
+
+    /// What exists only where AI clients have a server directly.
+    fn directly<M: ConstString>(&self) -> Result<(), ErrorData> {
+        if self.has_direct() { Ok(()) } else { Err(ErrorData::method_not_found::<M>()) }
+    }
+
+    /// The same for another connection.
+    fn anew(&self) -> Self {
+        Self { direct: self.direct.anew(), ..self.clone() }
     }
 
     async fn search_tools(

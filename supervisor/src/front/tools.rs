@@ -23,9 +23,10 @@ const SEARCH_TOOLS: &str = "Find tools of the connected MCP servers by words, or
 const GET_RESULT: &str = "The answer of a run that is still running, or more of a result that was cut (code reads it whole with \
     load_result(handle)), by its handle.";
 
+const HEALTH: &str = "Whether code can run now: engines, servers, queue.";
+
 /// Names that no other tool may have; one is for a tool that can be switched on.
 pub(super) const NAMES: [&str; 4] = ["run_code", "search_tools", "get_result", "health"];
-const HEALTH: &str = "Whether code can run now: engines, servers, queue.";
 
 /// All three tools.
 pub(super) fn all() -> Vec<Tool> {

@@ -66,8 +66,8 @@ impl Supervisor {
             let next = InForce::new(in_force.succeeded_by(policy, upstreams));
             std::mem::replace(&mut *in_force, next)
         };
-        self.gate().upstreams().notices().tell(Notice::Everything);
         self.life.reloaded();
+        self.gate().upstreams().notices().tell(Notice::Everything);
         tracing::info!(
             "the configuration is in force; {} connections of the one before are closed",
             left_over.len()

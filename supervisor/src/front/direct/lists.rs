@@ -100,8 +100,8 @@ impl Front {
     }
 
     pub(super) async fn tools_for(&self, principal: &Principal, client: Option<&ClientName>) -> Vec<String> {
-        let own_tools = self.own_tools();
-        let ours = own_tools.iter().filter_map(|tool| serde_json::to_string(tool).ok()).collect::<Vec<_>>();
+        let ours =
+            self.own_tools().iter().filter_map(|tool| serde_json::to_string(tool).ok()).collect::<Vec<_>>();
         let names = self.tool_names(true).await;
         let gate = self.supervisor.gate();
         let scope = gate.direct_scope(principal);
