@@ -29,9 +29,12 @@ end() {
 }
 trap end EXIT INT TERM
 
-export HOME="$home" XDG_CONFIG_HOME="$home" XDG_STATE_HOME="$home" XDG_CACHE_HOME="$home" XDG_RUNTIME_DIR="$home"
-mkdir -p "$home/lockhouse"
-cat >"$home/lockhouse/config.toml" <<EOF
+# The inspector hands no more of the environment to a server than HOME and PATH.
+unset XDG_CONFIG_HOME XDG_STATE_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR
+export HOME="$home"
+config="$home/.config/lockhouse"
+mkdir -p "$config"
+cat >"$config/config.toml" <<EOF
 [http]
 auth = "none"
 
@@ -45,7 +48,7 @@ expose = "direct"
 parallel_calls = 100
 queue = 1000
 EOF
-printf 'version = 1\n[servers.fixture]\nallow = ["*"]\nresources = ["*"]\nprompts = ["*"]\n' >"$home/lockhouse/policy.toml"
+printf 'version = 1\n[servers.fixture]\nallow = ["*"]\nresources = ["*"]\nprompts = ["*"]\n' >"$config/policy.toml"
 
 "$LOCKHOUSE" serve --listen 127.0.0.1:0 2>"$home/log" &
 served=$!
@@ -83,8 +86,9 @@ load() {
     name=$1 calls=$2
     shift 2
     if mcp-inspector --cli "$@" --method tools/call --tool-name fixture__test_simple_text \
-        --load --load-concurrency "$calls" --load-duration "$LOAD_SECONDS" --format json >"$home/out" 2>"$home/err"; then
-        row pass "$name, $calls at a time: $(python3 "$here/figures.py" "$home/out")"
+        --load --load-concurrency "$calls" --load-duration "$LOAD_SECONDS" --format json >"$home/out" 2>"$home/err" &&
+        figures=$(python3 "$here/figures.py" "$home/out"); then
+        row pass "$name, $calls at a time: $figures"
     else
         row FAIL "$name, $calls at a time"
         tail -n 5 "$home/out" "$home/err" >&2

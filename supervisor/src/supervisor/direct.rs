@@ -8,6 +8,7 @@ use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use tokio_util::sync::CancellationToken;
 
 use super::Supervisor;
+use crate::access::Principal;
 use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::gate::{Asked, Entries, Gate, Requester};
 use crate::upstream::{Caller, Failed, Wire};
@@ -33,12 +34,12 @@ impl Supervisor {
         arguments: Vec<u8>,
         cancelled: &CancellationToken,
     ) -> Landed {
-        let (gate, wire) = (self.gate(), Arc::new(wire));
+        let (gate, wire, principal) = (self.gate(), Arc::new(wire), line.principal.clone());
         let from = self.direct_requester(&gate, line, Some(wire.clone()));
         let begun = Instant::now();
         let reply = tokio::select! {
             reply = gate.directly(&from, &asked, arguments) => reply,
-            () = cancelled.cancelled() => {
+            () = over(&principal, cancelled) => {
                 gate.let_go(&from, &asked, begun.elapsed());
                 Err(ended())
             }
@@ -69,6 +70,14 @@ impl Supervisor {
         let caller = Caller { execution, client, ai_client: Some(ai_client), questions, wire };
         let scope = gate.direct_scope(&principal);
         Requester::new(caller, principal, scope, "".into(), self.approvers.clone(), gate.audit())
+    }
+}
+
+/// When nobody may have the answer any more.
+async fn over(principal: &Principal, cancelled: &CancellationToken) {
+    tokio::select! {
+        () = cancelled.cancelled() => {}
+        () = principal.revoked() => {}
     }
 }
 

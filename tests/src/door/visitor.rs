@@ -154,7 +154,8 @@ impl Visitor {
         let method = message["method"].as_str();
         if let Some(method) = method.filter(|_| self.version == LATEST_VERSION) {
             let parameters = &message["params"];
-            let name = parameters["name"].as_str().or(parameters["uri"].as_str());
+            let names = [&parameters["name"], &parameters["uri"], &parameters["taskId"]];
+            let name = names.into_iter().find_map(Value::as_str);
             request = request.header("mcp-method", method);
             request = name.into_iter().fold(request, |request, name| request.header("mcp-name", name));
         }
