@@ -142,7 +142,7 @@ impl OpenDoor {
         let access = Access::new(settings.access.clone()).map_err(NotOpened::Refused)?;
         let listening = match is_inherited {
             true => {
-                tracing::info!("listening at the sockets that systemd opened, and not at `listen` of [http]");
+                tracing::info!("serving at the sockets that systemd opened, and not at `listen` of [http]");
                 inherited
             }
             false => listening::bind(&settings.listen).await.map_err(NotOpened::Unavailable)?,
