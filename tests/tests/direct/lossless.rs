@@ -32,14 +32,16 @@ fn requests() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// What stands behind the id: the result or the error.
+/// What stands behind the id: a result as it is, or an error, which is written anew.
 fn outcome(line: &str) -> String {
-    let start = ["\"result\":", "\"error\":"].iter().filter_map(|key| line.find(key)).min();
-    line[start.expect("an answer")..]
-        .trim_end()
-        .trim_end_matches('}')
-        .replace("\": ", "\":")
-        .replace(", ", ",")
+    let whole = line.trim_end().trim_end_matches('}');
+    match whole.split_once("\"result\":") {
+        Some((_, result)) => result.trim_start().to_owned(),
+        None => {
+            let (_, error) = whole.split_once("\"error\":").expect("an answer");
+            error.trim_start().replace("\": ", "\":").replace(", ", ",")
+        }
+    }
 }
 
 #[tokio::test]
@@ -98,10 +100,9 @@ async fn results_pass_byte_for_byte() {
 
 /// One entry of a list, from its name or URI to the next brace that ends it and what follows, under its own name.
 fn entry(list: &str, name: &str, prefix: &str) -> String {
-    let list = list.replace("\": ", "\":").replace(", ", ",");
     let start = match name {
         "test" => list.find("{\"uri").expect("an entry"),
-        name => list.find(&format!("{{\"name\":\"{prefix}{name}\"")).expect("the entry"),
+        name => list.find(&format!("{{\"name\": \"{prefix}{name}\"")).expect("the entry"),
     };
     let rest = list[start..].replacen(prefix, "", 1);
     // To the end of the object.
