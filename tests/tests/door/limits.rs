@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockhouse_tests::{Door, LATEST_VERSION, Lockhouse, Table, ensure, equal, read_to_end, wait_until};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::OPEN;
 
@@ -183,18 +183,20 @@ async fn nothing_cuts_off_what_takes_long() {
 
 #[tokio::test]
 async fn who_takes_no_answer_is_closed() {
-    let lockhouse = limited("stall_seconds = 0.5\nbody_kib = 64");
+    let clients = "[clients]\nrequests = \"1000000/min\"\n";
+    let lockhouse = Lockhouse::new().config(&format!("{OPEN}[http.limits]\nstall_seconds = 0.5\n{clients}"));
     let door = door(&lockhouse).await;
     // Answers to many requests, of which none is read, until the kernel has no more room for them.
-    let mut connection = door.connection().await;
-    let request = format!("GET /{} HTTP/1.1\r\nHost: {}\r\n\r\n", "y".repeat(1_000), door.address());
-    let flooding = async {
-        loop {
-            if connection.write_all(request.repeat(100).as_bytes()).await.is_err() {
-                return;
-            }
-        }
-    };
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let mut connection = socket.connect(door.address().parse().unwrap()).await.unwrap();
+    let message = door.visitor(None).message("tools/list", json!({})).to_string();
+    let more = format!(
+        "MCP-Protocol-Version: {LATEST_VERSION}\r\nMCP-Method: tools/list\r\nContent-Length: {}\r\n\r\n{message}",
+        message.len()
+    );
+    let request = head(&door, &more);
+    let flooding = async { while connection.write_all(request.repeat(10).as_bytes()).await.is_ok() {} };
     tokio::time::timeout(Duration::from_secs(40), flooding).await.expect("it is closed");
     assert_eq!(still_serves(&door).await, Ok(()));
 }
@@ -205,7 +207,7 @@ async fn a_connection_serves_many_requests_of_either_version_of_http() {
     let door = door(&lockhouse).await;
     let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
     let visitor = lockhouse_tests::Visitor::with_client(client, &door.url("/mcp"), None);
-    let many = (0..20).map(|number| {
+    let many = (0..6).map(|number| {
         let visitor = visitor.clone();
         async move { visitor.run_code("python", &format!("{number}")).await["value"] == json!(number) }
     });

@@ -61,8 +61,14 @@ async fn what_is_no_request_of_any_version_is_refused_in_words() {
             400,
             "2026-07-28",
         ),
-        ("a batch", vec![json_type, ("mcp-protocol-version", "2025-03-26")], batch, 415, ""),
-        ("no JSON", vec![json_type, earlier], "{".into(), 415, ""),
+        (
+            "a batch",
+            vec![json_type, ("mcp-protocol-version", "2025-03-26")],
+            batch,
+            400,
+            "each message by itself",
+        ),
+        ("no JSON", vec![json_type, earlier], "{".into(), 400, "-32700"),
         ("no JSON-RPC", vec![json_type, earlier], json!({"a": 1}).to_string(), 415, ""),
         (
             "another content",
