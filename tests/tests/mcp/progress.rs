@@ -25,8 +25,9 @@ async fn an_ai_client_sees_how_far_a_call_is_and_no_more_than_ten_notes_a_second
         let notes = person.notes();
         assert!(!notes.is_empty() && notes.len() <= most, "{} notes, at most {most}", notes.len());
         assert!(notes.windows(2).all(|pair| pair[0].progress < pair[1].progress), "{notes:?}");
-        let words = notes[0].message.as_deref().unwrap_or_default();
-        assert!(words.starts_with("older.progress: step\u{fffd} "), "{words}");
+        // Besides what Lockhouse says of the run.
+        let of_the_server = |words: &str| words.starts_with("older.progress: step\u{fffd} ");
+        assert!(notes.iter().any(|note| note.message.as_deref().is_some_and(of_the_server)), "{notes:?}");
     }
 }
 

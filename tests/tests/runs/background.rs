@@ -3,7 +3,9 @@
 use lockhouse_tests::{LANGUAGES, Table, ensure, equal, kill, wait_until};
 use serde_json::json;
 
-use crate::{ENDLESS, IMPATIENT, eras, left_running, lockhouse, outcome, result, run, session, workers};
+use crate::{
+    ENDLESS, IMPATIENT, eras, left_running, lockhouse, outcome, result, run, session, told_of, workers,
+};
 
 const SLOW: [&str; 2] = [
     "from mcp_tools.fixture import slow\nprint('first')\nslow(ms=1)\nprint('second')\nslow(ms=2500)['waited_ms'] + 1",
@@ -86,9 +88,7 @@ async fn what_is_no_handle_of_a_run_is_refused_in_the_same_words() {
     let handle = left_running(&owner, ENDLESS).await;
     let unknown = "0".repeat(32);
     let mut table = Table::new("handles");
-    let message = |answer: &serde_json::Value, handle: &str| {
-        answer["error"]["message"].as_str().unwrap_or_default().replace(handle, "HANDLE")
-    };
+    let message = |answer: &serde_json::Value, handle: &str| told_of(answer, handle);
     let of_nobody = result(&owner, json!({"handle": unknown})).await;
     let of_another = result(&other, json!({"handle": handle})).await;
     let words = message(&of_nobody, &unknown);

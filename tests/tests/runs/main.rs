@@ -73,6 +73,13 @@ async fn run(session: &Session, language: &str, code: &str) -> Value {
     if answer["status"] == "running" { outcome(session, &answer["handle"]).await } else { answer }
 }
 
+/// The words of an error, without the handle that it is about and without the age of the process.
+fn told_of(answer: &Value, handle: &str) -> String {
+    let message = answer["error"]["message"].as_str().unwrap_or_default().replace(handle, "HANDLE");
+    let words = message.split(' ').filter(|word| word.parse::<u64>().is_err());
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Starts a program that goes on without its request: the handle.
 async fn left_running(session: &Session, code: &str) -> Value {
     let answer = session.run_code("python", code).await;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lockhouse_tests::{Lockhouse, Table, Visitor, ensure, equal, wait_until};
 use serde_json::{Value, json};
 
-use crate::{ENDLESS, python};
+use crate::{ENDLESS, python, told_of};
 
 const CONFIG: &str = "[clients]\nrequests = \"10000/min\"\nruns = \"10000/min\"\nrunning = 1000\n";
 const EARLIER: &str = "2025-11-25";
@@ -35,10 +35,7 @@ async fn a_run_is_its_own_clients_business() {
         ("2026-07-28", door.visitor(Some(&other)).able(able())),
         (EARLIER, door.visitor(Some(&other)).able(able()).initialize(EARLIER).await.0),
     ];
-    let words = |answer: &Value, handle: &Value| {
-        let handle = handle.as_str().unwrap_or("-");
-        answer["error"]["message"].as_str().unwrap_or_default().replace(handle, "HANDLE")
-    };
+    let words = |answer: &Value, handle: &Value| told_of(answer, handle.as_str().unwrap_or("-"));
     for (era, stranger) in strangers {
         let mut row = |what: &str, outcome| table.row(format!("{era}: {what}"), outcome);
         let unknown = json!("0".repeat(32));
