@@ -71,9 +71,9 @@ async fn the_page_and_the_figures_are_the_same() {
     let visitor = door.visitor(None);
     let python = async |code: &str| visitor.run_code("python", code).await;
     let call = "from mcp_tools.fixture import echo\n";
-    python(&format!("{call}echo(text='x' * 5000)\n1")).await;
+    python(&format!("{call}echo(value='x' * 5000)\n1")).await;
     python("from mcp_tools.fixture import fail\ntry:\n    fail()\nexcept Exception as e: print(e)").await;
-    python(&format!("{call}for n in range(3): echo(text='a')")).await;
+    python(&format!("{call}for n in range(3): echo(value='a')")).await;
     python("import mcp_tools\nmcp_tools.list_tools('fixture')\nmcp_tools.list_tools('fixture')").await;
     python("while True: pass").await;
     python(
