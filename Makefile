@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo load test test-quick test-load-subset test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal bench-search bench-shapes bench-tokens fuzz lint install tools tools-for-tests clean
+.PHONY: build demo load test test-quick test-load-subset test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal bench-search bench-shapes bench-tokens fuzz lint install package test-package package-mcpb container tools tools-for-tests clean test-inspector
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -57,11 +57,18 @@ test-load-subset: tools
 	$(CARGO) build --locked --workspace
 	target/debug/load --clients 40 --seconds 10 --hostile-seconds 40 --think-ms 2000
 
-# What the official conformance suite of MCP requires of a client: some minutes, and npm brings the suite.
+# What the official conformance suite of MCP requires of a client and of a server: some minutes, and npm brings the suite.
 test-conformance: tools
 	tests/conformance/prepare.sh
 	$(CARGO) build --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
 	tests/conformance/run.sh
+	tests/conformance/server.sh
+
+# The inspector of MCP as a client, over standard streams and HTTP: npm brings it.
+test-inspector: tools
+	tests/inspector/prepare.sh
+	$(CARGO) build --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
+	tests/inspector/run.sh
 
 # On the kernels of Debian 12 and 13 and Ubuntu 24.04, in QEMU; see tests/kernels/run.sh.
 test-kernels: tools
@@ -131,9 +138,29 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check bans licenses sources; fi
+	if command -v systemd-analyze >/dev/null 2>&1; then packaging/systemd/check; else echo "no systemd-analyze: units are not checked"; fi
+	if command -v promtool >/dev/null 2>&1; then promtool check rules packaging/prometheus/alerts.yml; fi
 
 install: build
 	packaging/install.sh "$(PREFIX)"
+
+# build/lockhouse_VERSION_amd64.deb; needs cargo-deb.
+package: build
+	packaging/deb/build
+	if command -v lintian >/dev/null 2>&1; then lintian --fail-on error build/lockhouse_*.deb; fi
+
+# The package in a fresh Debian root, and its units under systemd there where systemd-nspawn can start one; as root.
+test-package: package
+	packaging/deb/smoke-test
+	packaging/systemd/boot-test
+
+# build/lockhouse.mcpb, for Claude Desktop.
+package-mcpb: build
+	packaging/mcpb/pack
+
+# The image localhost/lockhouse, and what it answers; needs podman.
+container: package
+	packaging/container/smoke-test
 
 tools:
 	@packaging/check-tools

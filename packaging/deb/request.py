@@ -1,4 +1,4 @@
-"""Asks a `lockhouse serve --listen 127.0.0.1:0` whose log is a file to run code: request.py LOG TOKEN."""
+"""Asks a Lockhouse that serves over HTTP to run code: request.py URL|LOG TOKEN. LOG is that of `serve --listen 127.0.0.1:0`."""
 import json
 import re
 import sys
@@ -6,14 +6,16 @@ import time
 import urllib.error
 import urllib.request
 
-log, token = sys.argv[1:]
+place, token = sys.argv[1:]
 
 
 def address():
-    """Where it listens, as its log says."""
+    """Where it listens, as it was told or as the log says."""
+    if place.startswith("http"):
+        return place
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        with open(log, encoding="utf-8") as lines:
+        with open(place, encoding="utf-8") as lines:
             found = re.search(r"http://127\.0\.0\.1:\d+/mcp", lines.read())
         if found:
             return found[0]

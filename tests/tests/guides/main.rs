@@ -4,5 +4,6 @@
 mod blocks;
 mod connect;
 mod for_models;
+mod packaged;
 mod pages;
 mod programs;

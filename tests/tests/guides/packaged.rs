@@ -1,0 +1,96 @@
+//! What packages install beside the program: the configuration that is made from `docs/configuration.md`, the policy, and the
+//! alert rules, which name figures and are explained.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use lockhouse_tests::{Lockhouse, Table, ensure, equal};
+
+use super::blocks::{blocks, page};
+
+/// Keys that another one of their table excludes.
+const EXCLUDED: [&str; 2] = ["bearer_token", "private_key"];
+
+fn configuration() -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/deb/configuration");
+    let made = Command::new(script).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    String::from_utf8(made.stdout).unwrap()
+}
+
+/// The key or table of a line, as long as it is one.
+fn key(line: &str) -> Option<&str> {
+    let is_word = |word: &str| word.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c == '.');
+    let table = || line.strip_prefix('[')?.split_once(']').map(|(table, _)| table);
+    let key = || line.split_once(" = ").map(|(key, _)| key);
+    table().or_else(key).filter(|word| !word.is_empty() && is_word(word))
+}
+
+fn uncommented(configuration: &str) -> String {
+    let line = |line: &str| {
+        let wanted =
+            line.strip_prefix('#').filter(|rest| key(rest).is_some_and(|key| !EXCLUDED.contains(&key)));
+        wanted.unwrap_or(line).to_owned() + "\n"
+    };
+    configuration.lines().map(line).collect()
+}
+
+/// What is wrong with a configuration, if anything is.
+fn fault(configuration: &str) -> Result<(), String> {
+    let lockhouse = Lockhouse::new().config(configuration);
+    let done = lockhouse.command(&["server", "list", "--no-connect"]).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    ensure(done.status.success(), said)
+}
+
+#[test]
+fn the_configuration_has_every_key_and_changes_nothing() {
+    let (configuration, documented) = (configuration(), blocks(&page("docs/configuration.md")));
+    let documented = documented.iter().find(|block| block.language == "toml").unwrap();
+    let keys: BTreeSet<&str> = documented.text.lines().filter_map(key).collect();
+    let found: BTreeSet<&str> =
+        configuration.lines().filter_map(|line| key(line.strip_prefix('#').unwrap_or(line))).collect();
+    let mut table = Table::new("/etc/lockhouse/config.toml");
+    table.row("has the documented keys", equal(found, keys.clone()));
+    table.row("there are many", ensure(keys.len() > 50, keys.len()));
+    let in_force: Vec<&str> =
+        configuration.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    table.row("none of them is in force", ensure(in_force.is_empty(), in_force));
+    table.row("can be used as it is", fault(&configuration));
+    table.row("can be used with every key", fault(&uncommented(&configuration)));
+    let wrong = uncommented(&configuration).replace("timeout_seconds = 30", "timeout_second = 30");
+    table.row("a key that is not known is found", ensure(fault(&wrong).is_err(), "it is not"));
+    table.finish();
+}
+
+#[test]
+fn the_policy_permits_nothing() {
+    let policy = page("packaging/deb/policy.toml");
+    let lockhouse = Lockhouse::with_fixture().policy(&policy);
+    let checked = lockhouse.command(&["policy", "check"]).output().unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    assert!(!policy.lines().any(|line| line.starts_with("allow") || line.starts_with("ask")));
+}
+
+#[test]
+fn every_alert_rests_on_a_figure_and_is_explained() {
+    let (rules, figures, guide) =
+        (page("packaging/prometheus/alerts.yml"), page("docs/metrics.md"), page("docs/operate.md"));
+    let mut table = Table::new("packaging/prometheus/alerts.yml");
+    let mut names = 0;
+    for line in rules.lines() {
+        if let Some(alert) = line.trim().strip_prefix("- alert: ") {
+            table.row(alert, ensure(guide.contains(&format!("`{alert}`")), "is not in docs/operate.md"));
+        }
+        let Some(expression) = line.trim().strip_prefix("expr: ") else { continue };
+        let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        for figure in words.filter(|word| word.starts_with("lockhouse_")) {
+            names += 1;
+            let figure = figure.strip_suffix("_bucket").unwrap_or(figure);
+            table.row(figure, ensure(figures.contains(&format!("`{figure}`")), "is not in docs/metrics.md"));
+        }
+    }
+    table.row("there are some", ensure(names > 10, names));
+    table.finish();
+}
