@@ -2,7 +2,8 @@
 //!
 //! Where nobody has set `NOTIFY_SOCKET`, nothing is told.
 
-use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use sd_notify::NotifyState;
@@ -12,6 +13,8 @@ use crate::supervisor::Supervisor;
 
 /// Between two looks at whether the line of how it is has changed.
 const LINE_EVERY: Duration = Duration::from_secs(5);
+/// Messages that wait until the manager reads; further ones are left out.
+const UNTOLD_MAX: usize = 64;
 
 /// Tells that the service is ready once it is, and from then on how it is, and that it lives.
 ///
@@ -76,8 +79,26 @@ pub(crate) fn reloaded() {
     tell(&[NotifyState::Ready]);
 }
 
+/// Never waits: a manager that does not read costs nobody more than what it is told.
 fn tell(states: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!("systemd is not told: {error}");
-    }
+    static TELLER: OnceLock<Option<SyncSender<String>>> = OnceLock::new();
+    let Some(teller) = TELLER.get_or_init(teller) else { return };
+    let states: Vec<String> = states.iter().map(ToString::to_string).collect();
+    let _ = teller.try_send(states.join("\n"));
+}
+
+/// A thread of its own, since the socket of the manager may be full. None where there is no manager.
+fn teller() -> Option<SyncSender<String>> {
+    std::env::var_os("NOTIFY_SOCKET")?;
+    let (sender, messages) = sync_channel::<String>(UNTOLD_MAX);
+    let telling = move || {
+        for message in messages {
+            if let Err(error) = sd_notify::notify(&[NotifyState::Custom(&message)]) {
+                tracing::debug!("systemd is not told: {error}");
+            }
+        }
+    };
+    let started = std::thread::Builder::new().name("notify".into()).spawn(telling);
+    started.map_err(|error| tracing::warn!("systemd is not told: {error}")).ok()?;
+    Some(sender)
 }

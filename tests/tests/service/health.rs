@@ -59,7 +59,7 @@ async fn it_is_not_ready_while_the_audit_log_cannot_be_written() {
     let door = lockhouse.door().await;
     is_ready(&door).await;
     let visitor = door.visitor(None);
-    let code = "from mcp_tools.fixture import echo\necho(text='a')";
+    let code = "from mcp_tools.fixture import echo\necho(value='a')";
     assert_eq!(visitor.run_code("python", code).await["status"], "ok");
     let (directory, aside) = (lockhouse.audit_directory(), lockhouse.path("aside"));
     std::fs::rename(&directory, &aside).unwrap();

@@ -12,7 +12,7 @@ async fn nothing_survives_and_the_next_start_is_clean() {
     let door = lockhouse.door().await;
     is_ready(&door).await;
     let visitor = door.visitor(None);
-    let call = "from mcp_tools.fixture import echo\necho(text='a')";
+    let call = "from mcp_tools.fixture import echo\necho(value='a')";
     assert_eq!(visitor.run_code("python", call).await["status"], "ok");
     let (session, message) = {
         let session = door.session(None, "2025-11-25").await;

@@ -2,41 +2,43 @@
 
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lockhouse_tests::{Door, Lockhouse, Table, ensure, equal, wait_until};
 use nix::sys::signal::Signal;
 
-use crate::{OPEN, running, sleeping};
+use crate::{OPEN, is_ready, running, sleeping};
 
 /// What systemd listens at.
 struct Manager {
-    socket: UnixDatagram,
     path: PathBuf,
-    said: Vec<String>,
+    heard: Arc<Mutex<Vec<String>>>,
 }
 
 impl Manager {
     fn of(lockhouse: &Lockhouse) -> Self {
         let path = lockhouse.path("notify.sock");
         let socket = UnixDatagram::bind(&path).unwrap();
-        socket.set_nonblocking(true).unwrap();
-        Self { socket, path, said: Vec::new() }
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let so_far = heard.clone();
+        std::thread::spawn(move || {
+            let mut message = [0; 4096];
+            while let Ok(count) = socket.recv(&mut message) {
+                so_far.lock().unwrap().push(String::from_utf8_lossy(&message[..count]).into_owned());
+            }
+        });
+        Self { path, heard }
     }
 
-    fn read(&mut self) {
-        let mut message = [0; 4096];
-        while let Ok(count) = self.socket.recv(&mut message) {
-            self.said.push(String::from_utf8_lossy(&message[..count]).into_owned());
-        }
+    fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap().clone()
     }
 
     /// The first message from `from` on that has these words, and its place.
-    async fn hears(&mut self, words: &str, from: usize) -> (usize, String) {
+    async fn hears(&self, words: &str, from: usize) -> (usize, String) {
         wait_until(&format!("it says {words}"), async || {
-            self.read();
-            let said = self.said.iter().enumerate().skip(from).find(|(_, said)| said.contains(words));
-            said.map(|(place, said)| (place, said.clone()))
+            self.heard().into_iter().enumerate().skip(from).find(|(_, said)| said.contains(words))
         })
         .await
     }
@@ -45,7 +47,7 @@ impl Manager {
 #[tokio::test]
 async fn systemd_is_told_of_every_step() {
     let lockhouse = Lockhouse::with_fixture().config(OPEN);
-    let mut manager = Manager::of(&lockhouse);
+    let manager = Manager::of(&lockhouse);
     let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
     command.env("NOTIFY_SOCKET", &manager.path).env("WATCHDOG_USEC", "200000");
     let door = Door::open(command).await;
@@ -56,19 +58,19 @@ async fn systemd_is_told_of_every_step() {
     manager.hears("1 of 1 servers connected", 0).await;
     let (first, _) = manager.hears("WATCHDOG=1", 0).await;
     let (second, _) = manager.hears("WATCHDOG=1", first + 1).await;
-    table.row("it lives", ensure(second > first, &manager.said));
+    table.row("it lives", ensure(second > first, manager.heard()));
     let visitor = door.visitor(None);
     let run = tokio::spawn(async move { visitor.run_code("python", &sleeping(2.0)).await });
     running(&door, 1).await;
     let (_, told) = manager.hears("STATUS=1 running", 0).await;
     table.row("what runs", ensure(told.contains("1 of 1 servers connected"), &told));
 
-    let from = manager.said.len();
+    let from = manager.heard().len();
     door.reload().await;
     let (reloading, told) = manager.hears("RELOADING=1", from).await;
     table.row("the reload has its time", ensure(told.contains("MONOTONIC_USEC="), &told));
     let (again, _) = manager.hears("READY=1", reloading).await;
-    table.row("and its end", ensure(again > reloading, &manager.said));
+    table.row("and its end", ensure(again > reloading, manager.heard()));
 
     door.signal(Signal::SIGTERM);
     let (stopping, told) = manager.hears("STOPPING=1", again).await;
@@ -83,7 +85,7 @@ async fn systemd_is_told_of_every_step() {
 #[tokio::test]
 async fn a_service_whose_audit_log_cannot_be_written_lets_the_watchdog_bite() {
     let lockhouse = Lockhouse::new().config(OPEN);
-    let mut manager = Manager::of(&lockhouse);
+    let manager = Manager::of(&lockhouse);
     let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
     command.env("NOTIFY_SOCKET", &manager.path).env("WATCHDOG_USEC", "200000");
     let door = Door::open(command).await;
@@ -95,7 +97,7 @@ async fn a_service_whose_audit_log_cannot_be_written_lets_the_watchdog_bite() {
     // Five times the interval.
     let silent =
         tokio::time::timeout(Duration::from_millis(500), manager.hears("WATCHDOG=1", place + 1)).await;
-    assert!(silent.is_err(), "{:?}", manager.said);
+    assert!(silent.is_err(), "{:?}", manager.heard());
     std::fs::remove_file(&directory).unwrap();
     std::fs::rename(&aside, &directory).unwrap();
     manager.hears("WATCHDOG=1", place + 1).await;
@@ -108,7 +110,7 @@ async fn a_host_that_gives_no_engine_is_never_ready() {
         "{OPEN}[python]\ninterpreter = \"/nowhere/python3\"\n[javascript]\nworker = \"/nowhere/worker\"\n"
     );
     let lockhouse = Lockhouse::new().config(&config);
-    let mut manager = Manager::of(&lockhouse);
+    let manager = Manager::of(&lockhouse);
     let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
     command.env("NOTIFY_SOCKET", &manager.path);
     let door = Door::open(command).await;
@@ -117,4 +119,20 @@ async fn a_host_that_gives_no_engine_is_never_ready() {
     let (status, words) = crate::get(&door, "/ready").await;
     assert!(status == 503 && words.contains("no engine"), "{words}");
     drop(door);
+}
+
+#[tokio::test]
+async fn a_manager_that_does_not_read_holds_nobody_up() {
+    let lockhouse = Lockhouse::new().config(OPEN);
+    let path = lockhouse.path("notify.sock");
+    let deaf = UnixDatagram::bind(&path).unwrap();
+    let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
+    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "2000");
+    let door = Door::open(command).await;
+    is_ready(&door).await;
+    // Long enough for a thousand signs of life, of which the socket takes a few.
+    assert_eq!(door.visitor(None).run_code("python", &sleeping(1.0)).await["value"], "done");
+    assert_eq!(door.visitor(None).run_code("python", "6 * 7").await["value"], 42);
+    assert_eq!(door.terminate().await.status, Some(0));
+    drop(deaf);
 }

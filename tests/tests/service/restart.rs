@@ -36,7 +36,7 @@ impl Met {
 /// Starts the service as systemd does: the socket is descriptor 3, and the process is told its own number.
 async fn start(lockhouse: &Lockhouse, socket: RawFd) -> Door {
     let service = lockhouse.command(&["serve", "--http"]);
-    let mut command = std::process::Command::new("/bin/sh");
+    let mut command = std::process::Command::new("/bin/bash");
     command.arg("-c").arg(format!("LISTEN_FDS=1 LISTEN_PID=$$ exec \"$0\" \"$@\" 3<&{socket}"));
     command.arg(service.get_program()).args(service.get_args()).env_clear();
     command.envs(service.get_envs().filter_map(|(name, value)| Some((name, value?))));

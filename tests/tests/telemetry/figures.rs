@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::OPEN;
 
 const PAGE: &str = include_str!("../../../docs/metrics.md");
-const POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"echo\", \"add\", \"slow\"]\nlimits = { calls_per_execution = 2 }\n";
+const POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"echo\", \"add\", \"slow\"]\ncalls_per_execution = 2\n";
 
 async fn figures(door: &Door) -> String {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
@@ -71,9 +71,9 @@ async fn the_page_and_the_figures_are_the_same() {
     let visitor = door.visitor(None);
     let python = async |code: &str| visitor.run_code("python", code).await;
     let call = "from mcp_tools.fixture import echo\n";
-    python(&format!("{call}echo(text='x' * 5000)\n1")).await;
+    python(&format!("{call}echo(value='x' * 5000)\n1")).await;
     python("from mcp_tools.fixture import fail\ntry:\n    fail()\nexcept Exception as e: print(e)").await;
-    python(&format!("{call}for n in range(3): echo(text='a')")).await;
+    python(&format!("{call}for n in range(3): echo(value='a')")).await;
     python("import mcp_tools\nmcp_tools.list_tools('fixture')\nmcp_tools.list_tools('fixture')").await;
     python("while True: pass").await;
     python(

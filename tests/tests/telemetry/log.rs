@@ -1,6 +1,6 @@
 //! The log: for people and for programs, with the ids of the audit log, and nothing that words of others can forge.
 
-use lockhouse_tests::{Lockhouse, Table, ensure, equal};
+use lockhouse_tests::{Door, Lockhouse, Table, Visitor, ensure, equal};
 use serde_json::Value;
 
 use crate::OPEN;
@@ -40,8 +40,11 @@ async fn lines_of_an_execution_have_its_id_as_the_audit_log_has_it() {
         let lockhouse = Lockhouse::with_fixture().config(&format!("{OPEN}[log]\nformat = \"{format}\"\n"));
         let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
         command.env("LOCKHOUSE_LOG", "lockhouse=debug");
-        let door = lockhouse_tests::Door::open(command).await;
-        let answer = door.visitor(None).run_code("python", "1").await;
+        let door = Door::open(command).await;
+        // As JSON the line that says where it listens goes on behind that.
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let visitor = Visitor::with_client(client, &format!("http://{}/mcp", door.address()), None);
+        let answer = visitor.run_code("python", "1").await;
         let execution = answer["execution"].as_str().unwrap();
         let said = door.says("a run ended").await;
         let line = said.lines().find(|line| line.contains("a run ended")).unwrap();

@@ -260,6 +260,7 @@ pub(super) async fn bind(State(sessions): State<Arc<McpSessions>>, request: Requ
             }
             let response = next.run(request).await;
             if was_full.load(Ordering::Relaxed) {
+                crate::telemetry::refused("quota");
                 let retry = [(header::RETRY_AFTER, RETRY_AFTER_SECONDS)];
                 let words = "too many MCP sessions are in use: end some with DELETE, or come later";
                 return (StatusCode::TOO_MANY_REQUESTS, retry, words).into_response();
