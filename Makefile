@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo load test test-quick test-load-subset test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal bench-search bench-shapes bench-tokens fuzz lint install package test-package package-mcpb container tools tools-for-tests clean
+.PHONY: build demo load test test-quick test-load-subset test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal bench-search bench-shapes bench-tokens fuzz lint install package test-package package-mcpb container tools tools-for-tests clean test-inspector
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -57,11 +57,18 @@ test-load-subset: tools
 	$(CARGO) build --locked --workspace
 	target/debug/load --clients 40 --seconds 10 --hostile-seconds 40 --think-ms 2000
 
-# What the official conformance suite of MCP requires of a client: some minutes, and npm brings the suite.
+# What the official conformance suite of MCP requires of a client and of a server: some minutes, and npm brings the suite.
 test-conformance: tools
 	tests/conformance/prepare.sh
 	$(CARGO) build --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
 	tests/conformance/run.sh
+	tests/conformance/server.sh
+
+# The inspector of MCP as a client, over standard streams and HTTP: npm brings it.
+test-inspector: tools
+	tests/inspector/prepare.sh
+	$(CARGO) build --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
+	tests/inspector/run.sh
 
 # On the kernels of Debian 12 and 13 and Ubuntu 24.04, in QEMU; see tests/kernels/run.sh.
 test-kernels: tools

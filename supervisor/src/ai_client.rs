@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, ServerName};
+use rmcp::model::ProgressNotificationParam;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
@@ -36,6 +37,10 @@ pub(crate) struct Abilities {
     pub(crate) form: bool,
     /// Have a person open a URL.
     pub(crate) url: bool,
+    /// Ask a model, as servers of the older eras do that the client has directly.
+    pub(crate) sampling: bool,
+    /// Name its roots, where it calls again with what a server asks for.
+    pub(crate) roots: bool,
 }
 
 /// What goes to the AI client.
@@ -44,6 +49,16 @@ pub(crate) enum Message {
     Question(Posed),
     /// In words.
     Progress(String),
+    /// From a server that the client has directly.
+    Passed(Passed),
+}
+
+/// What a server says during a call of a client that has it directly, as it says it.
+#[derive(Clone, Debug)]
+pub(crate) enum Passed {
+    Progress(ProgressNotificationParam),
+    /// Parameters of `notifications/message`.
+    Log(Value),
 }
 
 /// A question on its way to a person.
@@ -154,7 +169,13 @@ impl AiClient {
         match mode {
             Mode::Form => self.0.abilities.form,
             Mode::Url => self.0.abilities.url,
+            Mode::Sampling => self.0.abilities.sampling,
         }
+    }
+
+    /// Whether the client names its roots to servers that it has directly.
+    pub(crate) fn names_roots(&self) -> bool {
+        self.0.abilities.roots
     }
 
     /// A server asks the person, and waits for the answer. That it asked is in the audit log, with what became of it.
@@ -168,10 +189,19 @@ impl AiClient {
             Ok(Answer::Garbled) => "no answer that MCP knows",
             Err(_) => "not asked",
         };
+        self.note(server, outcome);
+        answer
+    }
+
+    /// A server's question goes to the client as it is, to be answered with the next call.
+    pub(crate) fn handed_on(&self, server: &ServerName) {
+        self.note(server, "handed on");
+    }
+
+    fn note(&self, server: &ServerName, outcome: &'static str) {
         if let Err(error) = self.0.audit.question(self.0.execution, server, outcome) {
             tracing::error!("{error}");
         }
-        answer
     }
 
     async fn try_ask(&self, question: Question) -> Result<Answer, Unasked> {
@@ -195,6 +225,13 @@ impl AiClient {
             // The front let go of the question.
             Ok(Err(_)) => Err(Unasked::Busy),
             Err(_) => Ok(Answer::Silence),
+        }
+    }
+
+    /// Passes on what a server says, if there is room for it.
+    pub(crate) fn pass(&self, passed: Passed) {
+        if self.0.messages.capacity() > FOR_QUESTIONS {
+            let _ = self.0.messages.try_send(Message::Passed(passed));
         }
     }
 

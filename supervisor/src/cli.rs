@@ -16,6 +16,7 @@ mod orders;
 mod policy;
 mod result;
 mod run;
+mod runs;
 mod serve;
 mod server;
 mod sessions;
@@ -88,6 +89,9 @@ enum Command {
     Policy(policy::Command),
     /// Show how every Lockhouse of this user is that runs: ready or not, engines, servers, queue
     Status(status::Arguments),
+    /// List and end what runs now
+    #[command(subcommand)]
+    Runs(runs::Command),
     /// List and end what AI clients keep between runs
     #[command(subcommand)]
     Sessions(sessions::Command),
@@ -147,6 +151,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Skills(arguments) => skills::skills(&files, arguments).await,
             Command::Policy(command) => policy::policy(&files, command).await,
             Command::Status(arguments) => status::status(&arguments).await,
+            Command::Runs(command) => runs::runs(command).await,
             Command::Sessions(command) => sessions::sessions(command).await,
             Command::Token(command) => token::token(&files, command),
             Command::Audit(command) => audit::audit(&files, command).await,

@@ -1,4 +1,4 @@
-//! The control socket: where `lockhouse approvals`, `lockhouse sessions` and `lockhouse status` reach a supervisor that runs.
+//! The control socket: where `lockhouse approvals`, `lockhouse sessions`, `lockhouse runs` and `lockhouse status` reach a supervisor that runs.
 //!
 //! A Unix domain socket in a directory that only its owner can enter. Each line is one JSON object, of the messages in
 //! `gate/approvals/desk.rs` and `orders.rs`; who connects says first that they watch, or asks one thing. The kernel tells who connects, and nobody but the

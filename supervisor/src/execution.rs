@@ -25,7 +25,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use answer::{Answer, InSession, Language, Refusal, Sandbox, Status, parsed};
-pub(crate) use course::{Course, Looks, Watch, looks};
+pub(crate) use course::{Begun, Course, Looks, Watch, looks};
 pub(crate) use ending::{Ending, Limit};
 use held::CpuBudget;
 pub(crate) use held::{Held, Place};

@@ -2,6 +2,7 @@
 
 mod ask;
 mod content;
+mod direct;
 mod display;
 pub(crate) mod http;
 mod runs;
@@ -16,14 +17,20 @@ use std::time::Duration;
 use lockhouse_policies::ClientName;
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ErrorData,
-    GetTaskParams, GetTaskResult, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ServerCapabilities, ServerConfig, UpdateTaskParams,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, ErrorData,
+    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+    Implementation, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestMethod,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    UpdateTaskParams,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use direct::{Direct, List};
 pub(crate) use runs::RunSettings;
 use runs::{Runs, Tool, handle};
 pub(crate) use stdio::serve_stdio;
@@ -48,6 +55,8 @@ struct Front {
     supervisor: Arc<Supervisor>,
     door: Door,
     runs: Runs,
+    /// What it keeps of servers that it has directly.
+    direct: Direct,
     /// Cancelled when nothing more is to be served.
     closing: CancellationToken,
 }
@@ -74,20 +83,25 @@ impl Front {
 
 impl ServerHandler for Front {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build())
+        let mut capabilities = ServerCapabilities::builder().enable_tools().enable_tasks().build();
+        if self.has_direct() {
+            direct::add_capabilities(&mut capabilities);
+        }
+        ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("lockhouse", env!("CARGO_PKG_VERSION")))
             .with_instructions(tools::INSTRUCTIONS)
     }
 
     async fn list_tools(
         &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let mut tools = tools::all();
-        if self.supervisor.settings().health_tool {
-            tools.push(tools::health());
+        if self.has_direct() {
+            let meta = Some(self.list(List::Tools, request, &context).await?);
+            return Ok(ListToolsResult { meta, ..ListToolsResult::default() });
         }
+        let tools = self.own_tools();
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(TOOLS_TTL_MS)
             .with_cache_scope(CacheScope::Public))
@@ -95,11 +109,11 @@ impl ServerHandler for Front {
 
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let principal = self.principal(&context)?;
-        let arguments = request.arguments.unwrap_or_default();
+        let arguments = request.arguments.take().unwrap_or_default();
         let tool = match request.name.as_ref() {
             "run_code" => Tool::RunCode,
             "get_result" => Tool::GetResult,
@@ -111,7 +125,9 @@ impl ServerHandler for Front {
             other => {
                 let other = beginning(other);
                 let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
-                return Err(ErrorData::invalid_params(told, None));
+                let unknown = || ErrorData::invalid_params(told, None);
+                request.arguments = Some(arguments);
+                return self.call_directly(request, &context).await?.ok_or_else(unknown);
             }
         };
         if let Some(state) = request.request_state {
@@ -153,9 +169,120 @@ impl ServerHandler for Front {
         let owner = self.principal(&context)?.owner();
         self.runs.cancel_task(owner, &request.task_id)
     }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.directly::<ListResourcesRequestMethod>()?;
+        let meta = Some(self.list(List::Resources, request, &context).await?);
+        Ok(ListResourcesResult { meta, ..Default::default() })
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.directly::<ListResourceTemplatesRequestMethod>()?;
+        let meta = Some(self.list(List::ResourceTemplates, request, &context).await?);
+        Ok(ListResourceTemplatesResult { meta, ..Default::default() })
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.directly::<ListPromptsRequestMethod>()?;
+        let meta = Some(self.list(List::Prompts, request, &context).await?);
+        Ok(ListPromptsResult { meta, ..Default::default() })
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.directly::<ReadResourceRequestMethod>()?;
+        self.read_directly(request, &context).await
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.directly::<GetPromptRequestMethod>()?;
+        self.prompt_directly(request, &context).await
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.directly::<CompleteRequestMethod>()?;
+        self.complete_directly(request, &context).await
+    }
+
+    #[expect(deprecated)]
+    async fn set_level(
+        &self,
+        request: rmcp::model::SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if calls_again(&context) {
+            return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
+        }
+        self.directly::<rmcp::model::SetLevelRequestMethod>()?;
+        let level = serde_json::to_value(request.level).unwrap_or_default();
+        self.set_least(level.as_str().unwrap_or_default());
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: rmcp::model::SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.directly::<rmcp::model::SubscribeRequestMethod>()?;
+        self.subscribe_directly(&request.uri, &context, true).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: rmcp::model::UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.directly::<rmcp::model::UnsubscribeRequestMethod>()?;
+        self.subscribe_directly(&request.uri, &context, false).await
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.follow_changes(&context);
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.accepted(requested)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.tell_changes(context).await
+    }
 }
 
 impl Front {
+    /// Our own tools, which are always the same.
+    fn own_tools(&self) -> Vec<rmcp::model::Tool> {
+        let mut tools = tools::all();
+        if self.supervisor.settings().health_tool {
+            tools.push(tools::health());
+        }
+        tools
+    }
+
     /// Of servers, those alone that the client may know of.
     fn health(&self, principal: &Principal) -> CallToolResult {
         let mut health = self.supervisor.health();
@@ -163,6 +290,16 @@ impl Front {
             health.upstreams.clear();
         }
         CallToolResult::structured(serde_json::to_value(health).unwrap_or_default())
+    }
+
+    /// What exists only where AI clients have a server directly.
+    fn directly<M: ConstString>(&self) -> Result<(), ErrorData> {
+        if self.has_direct() { Ok(()) } else { Err(ErrorData::method_not_found::<M>()) }
+    }
+
+    /// The same for another connection.
+    fn anew(&self) -> Self {
+        Self { direct: self.direct.anew(), ..self.clone() }
     }
 
     async fn search_tools(

@@ -9,6 +9,7 @@ mod asked;
 mod cost;
 mod decision;
 mod destination;
+mod direct;
 mod force;
 mod limits;
 mod links;
@@ -32,6 +33,7 @@ pub(crate) use approvals::{
     FromSupervisor, PersonsAnswer, Seat, Through, Watcher,
 };
 pub(crate) use asked::{Asked, CallRecord};
+pub(crate) use direct::Entries;
 pub(crate) use links::followed;
 pub(crate) use lookups::{in_a_word, standing};
 
@@ -176,11 +178,6 @@ impl Gate {
         &self.upstreams
     }
 
-    /// The servers that are configured.
-    pub(crate) fn servers(&self) -> Vec<ServerName> {
-        self.upstreams.iter().map(|(name, _)| name.clone()).collect()
-    }
-
     /// What a client may know of, whatever the policy permits besides.
     pub(crate) fn granted(&self, principal: &Principal) -> Scope {
         let all = Scope::all(self.servers());
@@ -251,10 +248,13 @@ impl Gate {
 
     async fn call(&self, from: &Requester, call: CallId, asked: &Asked, given: Given) -> (Reply, CallRecord) {
         let started = Instant::now();
-        let lesson = self.lesson(asked, &given);
+        let lesson = from.caller.wire.is_none().then(|| self.lesson(asked, &given)).flatten();
         let mut came = Came::default();
         let reply = match self.try_call(from, call, asked, given, &mut came).await {
-            Err(failure) => Err(self.explained(from, call, asked, failure).await),
+            // Who has the server directly reads its own words.
+            Err(failure) if from.caller.wire.is_none() => {
+                Err(self.explained(from, call, asked, failure).await)
+            }
             reply => reply,
         };
         let outcome = reply
@@ -335,7 +335,12 @@ impl Gate {
                 let definition = known
                     .ok_or_else(|| failed(self.unknown_tool(from, server, tool, offered.catalogue())))?;
                 self.refuse_changed(from, subject, definition).map_err(failed)?;
-                let named = arguments::named(definition, &given.arguments).map_err(failed)?;
+                // An AI client writes the names that it has read, and its servers judge the rest.
+                let named = match from.caller.wire {
+                    None => arguments::named(definition, &given.arguments),
+                    Some(_) => arguments::as_written(&given.arguments),
+                };
+                let named = named.map_err(failed)?;
                 let (bytes, turn) = (given.arguments.len(), &from.usage.turn);
                 let fitting = self.schemas.fitting(server, definition, named, bytes, turn).await;
                 wanted =

@@ -12,6 +12,7 @@ mod cli;
 mod config;
 mod control;
 mod execution;
+mod executions;
 mod files;
 mod front;
 mod gate;

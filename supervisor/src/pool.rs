@@ -287,16 +287,16 @@ impl Keeper {
     }
 
     fn count(&self) {
-        let age = self.zygote.as_ref().map(|_| self.started.elapsed().as_secs_f64());
-        self.figures.set(Figures {
+        let figures = Figures {
             places: self.settings.running_max,
             idle: self.idle.len(),
             forking: self.forking + self.forking_for_sessions,
             running: self.waiting.running(),
             waiting: self.waiting.len() + self.sessions.len(),
             zygotes: self.last_generation,
-            zygote_age_s: age,
-        });
+            zygote_age_s: None,
+        };
+        self.figures.set(figures, self.zygote.as_ref().map(|_| self.started));
     }
 
     fn hear(&mut self, event: Event) {

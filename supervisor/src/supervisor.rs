@@ -1,5 +1,6 @@
 //! The parts, wired: configuration in, executions answered, everything ended in order.
 
+mod direct;
 mod health;
 mod reload;
 
@@ -16,6 +17,7 @@ use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Ending, Held, Language, Looks, Place, Refusal, Sandbox};
+use crate::executions::Executions;
 use crate::gate::{Approvers, Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Pool, PoolError, Start};
 use crate::results::Results;
@@ -24,6 +26,7 @@ use crate::sessions::{NoTurn, SessionKey, Sessions, Turn};
 use crate::skills::Skills;
 use crate::telemetry::{self, Stage};
 use crate::upstream::{Caller, Upstreams};
+pub(crate) use direct::Landed;
 pub(crate) use health::Health;
 use reload::InForce;
 
@@ -68,6 +71,7 @@ pub(crate) struct Supervisor {
     results: Arc<Results>,
     approvers: Arc<Approvers>,
     sessions: Sessions,
+    executions: Executions,
     quotas: Quotas,
     life: Life,
     python: Result<Pool, String>,
@@ -132,6 +136,7 @@ impl Supervisor {
             results,
             approvers,
             sessions,
+            executions: Executions::default(),
             life,
             quotas,
             python,
@@ -186,6 +191,11 @@ impl Supervisor {
         &self.results
     }
 
+    /// What runs now.
+    pub(crate) fn executions(&self) -> &Executions {
+        &self.executions
+    }
+
     pub(crate) fn sessions(&self) -> &Sessions {
         &self.sessions
     }
@@ -216,7 +226,15 @@ impl Supervisor {
         if let Some(client) = line.as_ref().and_then(|line| line.client.as_ref()) {
             span.record("client", client.as_str());
         }
-        let answer = self.answer(execution, line, request, looks, cancelled).instrument(span).await;
+        let client = line.as_ref().and_then(|line| line.client.clone());
+        let what = (request.language, request.session.as_ref());
+        let entered = self.executions.enter(execution, client, what, &looks, cancelled);
+        let answering = async {
+            let answer = self.answer(execution, line, request, looks, &entered.stop).await;
+            tracing::debug!(status = answer.status.as_str(), "a run ended");
+            answer
+        };
+        let answer = answering.instrument(span).await;
         telemetry::answered(language, answer.refusal.map_or(answer.status.as_str(), |_| "refused"));
         answer
     }
@@ -241,7 +259,7 @@ impl Supervisor {
                 let questions = OpenQuestions::default();
                 let ai_client =
                     line.map(|line| AiClient::new(line, self.gate().audit(), patience, questions.clone()));
-                let caller = Caller { execution, client, ai_client, questions };
+                let caller = Caller { execution, client, ai_client, questions, wire: None };
                 self.run_checked(caller, principal, request, scope, looks, cancelled).await
             }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
@@ -392,6 +410,7 @@ impl Supervisor {
 }
 
 fn over_quota(execution: ExecutionId, why: NoRun) -> Answer {
+    telemetry::refused(if matches!(why, NoRun::TooOften { .. }) { "rate" } else { "quota" });
     let hint = match why {
         NoRun::TooOften { .. } => "do more in one program: calls are not counted here, runs are",
         NoRun::TooMany { .. } => "run one program after the other, or do the work of several in one",

@@ -10,6 +10,7 @@ mod confine;
 mod connection;
 mod definition;
 mod fault;
+mod followed;
 mod hold;
 mod host;
 mod http;
@@ -18,6 +19,7 @@ mod link;
 mod listing;
 mod lists;
 mod log;
+mod notices;
 mod pins;
 mod places;
 mod probe;
@@ -29,6 +31,7 @@ mod slots;
 mod start;
 mod status;
 mod transport;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,14 +45,16 @@ pub(crate) use callers::Caller;
 pub(crate) use confine::become_confined;
 pub(crate) use connection::{Connection, Offer, State};
 pub(crate) use definition::{
-    Authorization, Confinement, Decode, HttpEndpoint, OAuthClient, Reach, Referenced, ServerCommand,
-    ServerDefinition, ServerLimits, Start, ToolSelection,
+    Authorization, Confinement, Decode, Directly, Exposure, HttpEndpoint, OAuthClient, PREFIX_CHARS_MAX,
+    Reach, Referenced, ServerCommand, ServerDefinition, ServerLimits, Start, ToolSelection,
 };
+pub(crate) use notices::{Notice, Notices};
 pub(crate) use pins::{Change, Pins};
 pub(crate) use places::Places;
 pub(crate) use secrets::Secrets;
 pub(crate) use slots::Slot;
 pub(crate) use status::Ending;
+pub(crate) use wire::{Failed, Verb, Wire};
 
 /// Set for every upstream server: a Lockhouse among them must not start the next.
 pub(crate) const NESTED: &str = "LOCKHOUSE_UPSTREAM";
@@ -62,7 +67,10 @@ fn starts_at_once() -> usize {
 
 /// All connections, by name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Upstreams(Arc<BTreeMap<ServerName, Upstream>>);
+pub(crate) struct Upstreams {
+    servers: Arc<BTreeMap<ServerName, Upstream>>,
+    notices: Notices,
+}
 
 #[derive(Clone, Debug)]
 struct Upstream {
@@ -85,36 +93,49 @@ impl Upstreams {
         places: &Places,
     ) -> (Self, Self) {
         let starts = Arc::new(Semaphore::new(starts_at_once()));
-        let mut left_over = (*self.0).clone();
+        let notices = self.notices.clone();
+        let mut left_over = (*self.servers).clone();
         let mut connect = |(name, definition): (ServerName, ServerDefinition)| {
             let as_it_was =
                 left_over.get(&name).is_some_and(|upstream| upstream.definition.is_like(&definition));
             let kept = if as_it_was { left_over.remove(&name) } else { None };
             let upstream = kept.unwrap_or_else(|| Upstream {
-                connection: Connection::open(name.clone(), definition.clone(), places, starts.clone()),
+                connection: Connection::open(
+                    name.clone(),
+                    definition.clone(),
+                    places,
+                    starts.clone(),
+                    &notices,
+                ),
                 definition,
             });
             (name, upstream)
         };
         let connected = servers.into_iter().map(&mut connect).collect();
-        (Self(Arc::new(connected)), Self(Arc::new(left_over)))
+        let of = |servers: BTreeMap<_, _>| Self { servers: Arc::new(servers), notices: notices.clone() };
+        (of(connected), of(left_over))
     }
 
     pub(crate) fn get(&self, name: &ServerName) -> Option<&Connection> {
-        self.0.get(name).map(|upstream| &upstream.connection)
+        self.servers.get(name).map(|upstream| &upstream.connection)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&ServerName, &Connection)> {
-        self.0.iter().map(|(name, upstream)| (name, &upstream.connection))
+        self.servers.iter().map(|(name, upstream)| (name, &upstream.connection))
+    }
+
+    /// Where changes of directly exposed servers are told, of these and of whatever succeeds them.
+    pub(crate) fn notices(&self) -> &Notices {
+        &self.notices
     }
 
     /// What the configuration of any of them says must not be seen.
     pub(crate) fn secrets(&self) -> Secrets {
-        Secrets::together(self.0.values().map(|upstream| &upstream.connection.secrets))
+        Secrets::together(self.servers.values().map(|upstream| &upstream.connection.secrets))
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.servers.len()
     }
 
     /// Waits until each server is connected or has failed, at most for its start timeout.

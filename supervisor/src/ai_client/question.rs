@@ -2,10 +2,12 @@
 
 use lockhouse_policies::printable;
 use lockhouse_protocol::ServerName;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Bytes of a question as its server sent it.
 pub(crate) const QUESTION_BYTES_MAX: usize = 32 * 1024;
+/// And of what it asks a model.
+const SAMPLING_BYTES_MAX: usize = 256 * 1024;
 const MESSAGE_CHARS_MAX: usize = 2_000;
 const FIELDS_MAX: usize = 40;
 const URL_BYTES_MAX: usize = 2_048;
@@ -15,6 +17,8 @@ const URL_BYTES_MAX: usize = 2_048;
 pub(crate) enum Mode {
     Form,
     Url,
+    /// Of the client's model, and not of a person.
+    Sampling,
 }
 
 /// A question that may be shown.
@@ -24,6 +28,8 @@ pub(crate) enum Question {
     Form { message: String, schema: Value },
     /// A page to be opened.
     Url { message: String, url: String, id: String },
+    /// Parameters of `sampling/createMessage`, for the client to judge: no part of them is shown as ours.
+    Sampling(Value),
 }
 
 /// Why a question is not shown.
@@ -66,10 +72,34 @@ impl Question {
         Ok(Self::Form { message: format!("Server {server} asks: {message}"), schema })
     }
 
+    /// What a server asks of the client's model.
+    pub(crate) fn sampling(parameters: &str) -> Result<Self, Unfit> {
+        if parameters.len() > SAMPLING_BYTES_MAX {
+            return Err(Unfit::TooLarge);
+        }
+        let parameters: Map<String, Value> =
+            serde_json::from_str(parameters).map_err(|_| Unfit::Malformed)?;
+        Ok(Self::Sampling(Value::Object(parameters)))
+    }
+
+    /// The parameters of `elicitation/create` that show it; none where it is of another kind.
+    pub(crate) fn shown(&self) -> Option<Value> {
+        match self {
+            Self::Form { message, schema } => {
+                Some(json!({"mode": "form", "message": message, "requestedSchema": schema}))
+            }
+            Self::Url { message, url, id } => {
+                Some(json!({"mode": "url", "message": message, "url": url, "elicitationId": id}))
+            }
+            Self::Sampling(_) => None,
+        }
+    }
+
     pub(crate) fn mode(&self) -> Mode {
         match self {
             Self::Form { .. } => Mode::Form,
             Self::Url { .. } => Mode::Url,
+            Self::Sampling(_) => Mode::Sampling,
         }
     }
 }

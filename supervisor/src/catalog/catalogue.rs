@@ -39,6 +39,14 @@ impl Catalogue {
         self.by_name.get(name).map(|index| &self.tools[*index])
     }
 
+    /// Whether both have the same tools in the same words.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let known = |catalogue: &Self| -> Vec<(String, bool)> {
+            catalogue.tools.iter().map(|tool| (tool.definition().to_owned(), tool.changed)).collect()
+        };
+        self.tools.len() == other.tools.len() && known(self) == known(other)
+    }
+
     /// What a search goes through. The first time takes milliseconds for hundreds of tools.
     pub(crate) fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::of(self.tools.iter()))

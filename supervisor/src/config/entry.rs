@@ -9,8 +9,8 @@ use http::{HeaderName, HeaderValue};
 use super::env_file;
 use super::references::{Surroundings, Template, Unresolved};
 use crate::upstream::{
-    Authorization, Confinement, Decode, HttpEndpoint, OAuthClient, Reach, Referenced, ServerCommand,
-    ServerDefinition, ServerLimits, Start, ToolSelection,
+    Authorization, Confinement, Decode, Exposure, HttpEndpoint, OAuthClient, Reach, Referenced,
+    ServerCommand, ServerDefinition, ServerLimits, Start, ToolSelection,
 };
 
 /// One server, with references.
@@ -21,6 +21,7 @@ pub(crate) struct Entry {
     pub(crate) start: Start,
     pub(crate) tools: ToolSelection,
     pub(crate) decode: Decode,
+    pub(crate) exposure: Exposure,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -111,6 +112,7 @@ impl Entry {
             start: Start::default(),
             tools: ToolSelection::default(),
             decode: Decode::default(),
+            exposure: Exposure::default(),
         }
     }
 
@@ -172,6 +174,7 @@ impl Entry {
         definition.start = self.start;
         definition.tools = self.tools.clone();
         definition.decode = self.decode;
+        definition.exposure = self.exposure.clone();
         Ok(definition)
     }
 }

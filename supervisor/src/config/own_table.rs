@@ -34,6 +34,13 @@ pub(crate) fn own_table(entry: &Entry, secret: &mut impl FnMut(&str, &str) -> Op
     if entry.decode == Decode::Json {
         table.insert("decode", Item::Value("json".into()));
     }
+    if let Some(directly) = &entry.exposure.directly {
+        let expose = if entry.exposure.to_code { "both" } else { "direct" };
+        table.insert("expose", Item::Value(expose.into()));
+        if let Some(prefix) = &directly.prefix {
+            table.insert("prefix", Item::Value(prefix.into()));
+        }
+    }
     table
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::executions::ListedRun;
 use crate::sessions::Listed;
 use crate::supervisor::Supervisor;
 
@@ -18,6 +19,10 @@ pub(crate) enum Order {
     EndSession(String),
     EndSessions(u32),
     Health(u32),
+    ListRuns(u32),
+    /// Of this execution.
+    EndRun(String),
+    EndRuns(u32),
 }
 
 /// The answer.
@@ -29,15 +34,21 @@ pub(crate) enum Told {
     Ended(Vec<String>),
     /// How the process is, as at `/health`.
     Health(Value),
+    Runs(Vec<ListedRun>),
+    /// Those of these executions are being stopped.
+    EndedRuns(Vec<String>),
 }
 
 /// Does what is asked.
 pub(super) fn carry_out(order: &Order, supervisor: &Supervisor) -> Told {
-    let sessions = supervisor.sessions();
+    let (sessions, executions) = (supervisor.sessions(), supervisor.executions());
     match order {
         Order::Health(_) => Told::Health(serde_json::to_value(supervisor.health()).unwrap_or_default()),
         Order::ListSessions(_) => Told::Sessions(sessions.list()),
         Order::EndSession(name) => Told::Ended(sessions.end(Some(name), BY_A_PERSON)),
+        Order::ListRuns(_) => Told::Runs(executions.list()),
+        Order::EndRun(execution) => Told::EndedRuns(executions.end(Some(execution))),
+        Order::EndRuns(_) => Told::EndedRuns(executions.end(None)),
         Order::EndSessions(_) => Told::Ended(sessions.end(None, BY_A_PERSON)),
     }
 }

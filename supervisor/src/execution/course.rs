@@ -29,17 +29,27 @@ pub(crate) struct Course {
 
 type Asked = oneshot::Sender<Course>;
 
+/// Whether a run has its worker. Copies are of the same run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Begun(Arc<AtomicBool>);
+
+impl Begun {
+    pub(crate) fn is_it(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Where somebody asks about one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
-    has_begun: Arc<AtomicBool>,
+    has_begun: Begun,
     asking: mpsc::Sender<Asked>,
 }
 
 /// Where a run is asked. Nobody ever asks at the default one.
 #[derive(Debug)]
 pub(crate) struct Looks {
-    has_begun: Arc<AtomicBool>,
+    has_begun: Begun,
     asked: mpsc::Receiver<Asked>,
 }
 
@@ -52,14 +62,14 @@ impl Default for Looks {
 /// Both ends.
 pub(crate) fn looks() -> (Watch, Looks) {
     let (asking, asked) = mpsc::channel(ASKING_MAX);
-    let has_begun = Arc::new(AtomicBool::new(false));
+    let has_begun = Begun::default();
     (Watch { has_begun: has_begun.clone(), asking }, Looks { has_begun, asked })
 }
 
 impl Watch {
     /// Whether it has a worker. Until then it waits for one.
     pub(crate) fn has_begun(&self) -> bool {
-        self.has_begun.load(Ordering::Relaxed)
+        self.has_begun.is_it()
     }
 
     /// What it is doing now. None while it waits for a worker, or ends.
@@ -74,8 +84,12 @@ impl Watch {
 }
 
 impl Looks {
+    pub(crate) fn begun(&self) -> Begun {
+        self.has_begun.clone()
+    }
+
     pub(super) fn begin(&self) {
-        self.has_begun.store(true, Ordering::Relaxed);
+        self.has_begun.0.store(true, Ordering::Relaxed);
     }
 
     /// The next who asks. None, for ever, once nobody can.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rmcp::model::{ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction};
 use rmcp::service::{Peer, RoleServer, ServiceError};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::ai_client::{Abilities, Answer, Question, Unasked};
 
@@ -20,7 +20,7 @@ pub(super) fn abilities(capabilities: Option<ClientCapabilities>) -> Abilities {
     let Some(elicitation) = elicitation else { return Abilities::default() };
     // Before there were two modes it was said in no more than its name.
     let form = elicitation.form.is_some() || elicitation.url.is_none();
-    Abilities { form, url: elicitation.url.is_some() }
+    Abilities { form, url: elicitation.url.is_some(), ..Abilities::default() }
 }
 
 /// Asks during the call, as the older eras do.
@@ -39,14 +39,7 @@ pub(super) async fn ask(
 
 /// The question in the words of MCP.
 pub(super) fn parameters(question: Question) -> Result<ElicitRequestParams, Unasked> {
-    let parameters = match question {
-        Question::Form { message, schema } => {
-            json!({"mode": "form", "message": message, "requestedSchema": schema})
-        }
-        Question::Url { message, url, id } => {
-            json!({"mode": "url", "message": message, "url": url, "elicitationId": id})
-        }
-    };
+    let parameters = question.shown().ok_or(Unasked::Unable)?;
     serde_json::from_value(parameters).map_err(|_| Unasked::Unable)
 }
 

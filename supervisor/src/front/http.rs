@@ -35,6 +35,8 @@ use rmcp::model::Extensions;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
+use super::direct::Direct;
+use super::direct::raw::unpack;
 use super::runs::Runs;
 use super::{Door, Front};
 use crate::access::{Access, AccessSettings, Peer, Principal};
@@ -140,7 +142,7 @@ impl OpenDoor {
         let access = Access::new(settings.access.clone()).map_err(NotOpened::Refused)?;
         let listening = match is_inherited {
             true => {
-                tracing::info!("listening at the sockets that systemd opened, and not at `listen` of [http]");
+                tracing::info!("serving at the sockets that systemd opened, and not at `listen` of [http]");
                 inherited
             }
             false => listening::bind(&settings.listen).await.map_err(NotOpened::Unavailable)?,
@@ -220,8 +222,9 @@ fn router(
     sessions: Arc<McpSessions>,
     closing: CancellationToken,
 ) -> Router {
-    let runs = Runs::new(supervisor.clone());
-    let front = Front { supervisor: supervisor.clone(), door: Door::Http, runs, closing: closing.clone() };
+    let (runs, direct) = (Runs::new(supervisor.clone()), Direct::default());
+    let front =
+        Front { supervisor: supervisor.clone(), door: Door::Http, runs, direct, closing: closing.clone() };
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)
@@ -229,10 +232,12 @@ fn router(
         .with_max_request_body_bytes(settings.limits.body_bytes)
         // Checked before, for every path.
         .disable_allowed_hosts();
-    let mcp = StreamableHttpService::new(move || Ok(front.clone()), sessions.clone(), config);
+    let mcp = StreamableHttpService::new(move || Ok(front.anew()), sessions.clone(), config);
     let names = Names { hosts: settings.hosts.clone(), origins: settings.origins.clone() };
     let admitted = Router::new()
         .route_service("/mcp", mcp)
+        // Inside of everything else: it takes each piece of a body for a whole message.
+        .layer(middleware::map_response(unpack))
         .layer(middleware::from_fn_with_state(sessions, sessions::bind))
         .layer(middleware::from_fn_with_state(supervisor.clone(), health::drain))
         .layer(middleware::from_fn_with_state(Arc::new(Bodies::new(settings.limits)), body::read))

@@ -19,6 +19,7 @@ use serde_json::json;
 pub(super) use follow::{Tool, handle};
 use run::{Over, Run, Step};
 use suspended::Suspended;
+pub(super) use suspended::new_handle;
 
 use crate::access::Owner;
 use crate::results::Results;

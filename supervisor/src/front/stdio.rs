@@ -7,6 +7,8 @@ use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio_util::sync::CancellationToken;
 
+use super::direct::Direct;
+use super::direct::raw::Unpacking;
 use super::runs::Runs;
 use super::stdin::ClosingReader;
 use super::{Door, Front};
@@ -23,10 +25,11 @@ pub(crate) async fn serve_stdio(
 ) -> Result<(), String> {
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = ClosingReader::new(input, closing.clone());
-    let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
+    let transport =
+        AsyncRwTransport::new_server(input, Unpacking::new(output)).with_max_line_length(LINE_BYTES_MAX);
     let door = Door::Pipe(Principal::of_connection());
-    let runs = Runs::new(supervisor.clone());
-    let front = Front { supervisor, door, runs, closing: closing.clone() };
+    let (runs, direct) = (Runs::new(supervisor.clone()), Direct::default());
+    let front = Front { supervisor, door, runs, direct, closing: closing.clone() };
     let running = tokio::select! {
         running = front.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),

@@ -51,6 +51,15 @@ pub(super) fn of_prompt(prompt: &PromptName, arguments: &[u8]) -> Result<Map<Str
     }
 }
 
+/// The arguments of a tool, by the names that it has for them.
+pub(super) fn as_written(arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
+    if too_many(arguments) {
+        return Err(invalid(format!("the arguments have more than {NODES_MAX} values")));
+    }
+    serde_json::from_slice(arguments)
+        .map_err(|error| invalid(format!("the arguments must be an object: {error}")))
+}
+
 /// Every value takes a byte at least, so what is short need not be counted.
 fn too_many(arguments: &[u8]) -> bool {
     arguments.len() > NODES_MAX && json::nodes(arguments).is_some_and(|nodes| nodes > NODES_MAX)

@@ -44,7 +44,7 @@ impl Asked {
         Some(Self { line, ..Self::new(server.clone(), item) })
     }
 
-    pub(super) fn new(server: ServerName, item: Item) -> Self {
+    pub(crate) fn new(server: ServerName, item: Item) -> Self {
         Self { id: uuid::Uuid::now_v7(), server, item, line: None }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
+use tokio::time::Instant;
 
 /// As of a pool's last event.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -20,16 +21,17 @@ pub(crate) struct Figures {
     pub(crate) zygote_age_s: Option<f64>,
 }
 
-/// The pool's task sets them, and everybody may look.
+/// The pool's task sets them, with when its zygote was started, and everybody may look.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SharedFigures(Arc<Mutex<Figures>>);
+pub(super) struct SharedFigures(Arc<Mutex<(Figures, Option<Instant>)>>);
 
 impl SharedFigures {
-    pub(super) fn set(&self, figures: Figures) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = figures;
+    pub(super) fn set(&self, figures: Figures, zygote: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (figures, zygote);
     }
 
     pub(super) fn get(&self) -> Figures {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let (figures, zygote) = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Figures { zygote_age_s: zygote.map(|started| started.elapsed().as_secs_f64()), ..figures }
     }
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Supervisor;
 use crate::config::Settings;
 use crate::gate::Gate;
-use crate::upstream::Upstreams;
+use crate::upstream::{Notice, Upstreams};
 
 /// What an execution may take to end after its clock has run out.
 const END_MARGIN: Duration = Duration::from_secs(5);
@@ -67,6 +67,7 @@ impl Supervisor {
             std::mem::replace(&mut *in_force, next)
         };
         self.life.reloaded();
+        self.gate().upstreams().notices().tell(Notice::Everything);
         tracing::info!(
             "the configuration is in force; {} connections of the one before are closed",
             left_over.len()

@@ -8,6 +8,7 @@ use std::io::IsTerminal;
 
 use serde::Deserialize;
 use tracing::field::Field;
+use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -49,7 +50,8 @@ pub(crate) fn install(format: Format, default: &str) {
 
 fn text() -> Box<dyn Layer<Registry> + Send + Sync> {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let layer = tracing_subscriber::fmt::layer().fmt_fields(debug_fn(field)).with_ansi(colour);
+    let fields = debug_fn(field).delimited(" ");
+    let layer = tracing_subscriber::fmt::layer().fmt_fields(fields).with_ansi(colour);
     // Its own complaint would go to the same place, and panic there.
     layer.with_writer(std::io::stderr).log_internal_errors(false).boxed()
 }
@@ -63,8 +65,8 @@ fn json() -> Box<dyn Layer<Registry> + Send + Sync> {
 fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn std::fmt::Debug) -> std::fmt::Result {
     let value = harmless(&format!("{value:?}"));
     match field.name() {
-        "message" => write!(writer, "{value} "),
-        name => write!(writer, "{name}={value} "),
+        "message" => write!(writer, "{value}"),
+        name => write!(writer, "{name}={value}"),
     }
 }
 

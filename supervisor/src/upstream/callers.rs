@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lockhouse_policies::{ClientName, Item};
 use lockhouse_protocol::{ExecutionId, ServerName};
-use rmcp::model::ProgressToken;
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
-use crate::ai_client::{AiClient, OpenQuestions};
+use super::wire::Wire;
+use crate::ai_client::{AiClient, OpenQuestions, Passed};
 
 /// Who makes a call.
 #[derive(Clone, Debug)]
@@ -20,6 +22,8 @@ pub(crate) struct Caller {
     pub(crate) ai_client: Option<AiClient>,
     /// What people are being asked on its behalf.
     pub(crate) questions: OpenQuestions,
+    /// Of an AI client that has the server directly, its own call.
+    pub(crate) wire: Option<Arc<Wire>>,
 }
 
 /// The calls in flight on one connection.
@@ -100,13 +104,25 @@ impl Callers {
     }
 
     /// What a server says of how far a call is.
-    pub(super) fn progress(&self, token: &ProgressToken, words: &str) {
+    pub(super) fn progress(&self, told: ProgressNotificationParam, words: &str) {
         let state = self.state();
+        let token = &told.progress_token;
         let Some(call) = state.calls.values().find(|call| call.token.as_ref() == Some(token)) else { return };
         call.progress.send_modify(|count| *count += 1);
         if let Some(ai_client) = &call.caller.ai_client {
+            if call.caller.wire.is_some() {
+                ai_client.pass(Passed::Progress(told));
+                return;
+            }
             let separator = if words.is_empty() { "" } else { ": " };
             ai_client.progress(format!("{}{separator}{words}", call.what));
+        }
+    }
+
+    /// A line of a server's log, which does not say for which call it is.
+    pub(super) fn log(&self, line: Value) {
+        if let Asking::One(Caller { ai_client: Some(ai_client), wire: Some(_), .. }) = self.asking() {
+            ai_client.pass(Passed::Log(line));
         }
     }
 

@@ -5,21 +5,23 @@ use std::time::{Duration, Instant};
 use lockhouse_policies::{Item, Listing, PermittedCall};
 use lockhouse_protocol::{Failure, FailureCode};
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, GetPromptRequest,
-    GetPromptRequestParams, ReadResourceRequest, ReadResourceRequestParams,
+    CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequest, ErrorCode, ErrorData,
+    GetPromptRequest, GetPromptRequestParams, ReadResourceRequest, ReadResourceRequestParams,
 };
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 
 use super::callers::Caller;
 use super::connection::{Connection, Offer};
+use super::followed;
 use super::http::HttpFault;
 use super::input::{self, Given};
 use super::lists;
 use super::request::{Patience, Unanswered, send_for};
 use super::result::{self, Reading};
 use super::slots::Slot;
-use super::transport::{CUT_OFF, TOO_LARGE};
+use super::transport::{CUT_OFF, NOT_JSON, TOO_LARGE};
+use super::wire::{Failed, Verb, Wire};
 use crate::telemetry;
 
 /// Characters of a server's error text that are passed on.
@@ -90,14 +92,23 @@ impl Connection {
         patience: Patience,
         caller: &Caller,
     ) -> Result<Vec<u8>, Unsuccessful> {
-        let (mut given, mut turn) = (Given::default(), Some(turn));
+        let wire = caller.wire.as_deref();
+        if matches!(wire, Some(Wire { verb: Verb::Subscribe, .. })) && followed::by_subscription(&offer.peer)
+        {
+            return self.follow(offer, item, patience.limit).await;
+        }
+        let mut given = wire.map(Wire::take_given).unwrap_or_default();
+        let mut turn = Some(turn);
         for round in 0..input::ROUNDS_MAX {
             let in_turn = match turn.take() {
                 Some(turn) => turn,
                 None => self.slot().await.map_err(|busy| (busy.code, busy.message))?,
             };
             let ticket = offer.callers.enter(&self.name, item, caller);
-            let request = request(item, arguments.clone(), given);
+            let request = match wire.map(|wire| &wire.verb) {
+                None | Some(Verb::Usual) => request(item, arguments.clone(), given),
+                Some(verb) => verb_request(verb, item),
+            };
             let sent = Instant::now();
             let raw = match send_for(caller, ticket, offer.peer.clone(), request, patience).await {
                 Ok(raw) => {
@@ -106,15 +117,31 @@ impl Connection {
                 }
                 Err(Unanswered::Failed(error)) => {
                     self.note(Some(&error), sent.elapsed());
+                    if let (Some(wire), ServiceError::McpError(error)) = (wire, &error) {
+                        self.fail(wire, error);
+                    }
                     return Err(self.told(&error, patience.limit));
                 }
                 Err(Unanswered::Unanswerable) => return Err(input::unanswerable(item)),
             };
             // While a person is asked, others have their turn.
             drop(in_turn);
+            if wire.is_some_and(|wire| wire.calls_again) && input::required(&raw)?.is_some() {
+                return input::handed_on(&raw, &self.name, item, caller).map(String::into_bytes);
+            }
             given = match input::required(&raw)? {
                 Some(required) => required.given(&self.name, item, caller).await?,
-                None => return result::envelope(item, &raw, self.reading(offer, item)),
+                None => {
+                    let read = result::envelope(item, &raw, self.reading(offer, item));
+                    let Some(wire) = wire else { return read };
+                    return match read {
+                        Ok(_) => Ok(raw.into_bytes()),
+                        Err(failed) => {
+                            wire.fail(Failed::Result(raw));
+                            Err(failed)
+                        }
+                    };
+                }
             };
             if given.responses.is_none() {
                 // It asks for nothing but to be called again: not at once.
@@ -123,6 +150,18 @@ impl Connection {
         }
         let rounds = input::ROUNDS_MAX;
         Err((FailureCode::ToolFailed, format!("it asked for input {rounds} times, and is not asked again")))
+    }
+
+    /// Keeps a server's own error for the client that has it directly, but for secrets.
+    fn fail(&self, wire: &Wire, error: &ErrorData) {
+        if matches!(&*error.message, TOO_LARGE | CUT_OFF | NOT_JSON) {
+            return;
+        }
+        let mut error = error.clone();
+        error.message = self.secrets.redact(&error.message).into();
+        let data = error.data.take().map(|data| self.secrets.redact(&data.to_string()));
+        error.data = data.and_then(|data| serde_json::from_str(&data).ok());
+        wire.fail(Failed::Error(error));
     }
 
     /// How this server's results are read.
@@ -147,7 +186,7 @@ impl Connection {
         }
     }
 
-    fn told(&self, error: &ServiceError, limit: Duration) -> Unsuccessful {
+    pub(super) fn told(&self, error: &ServiceError, limit: Duration) -> Unsuccessful {
         let name = &self.name;
         if let Some(fault) = HttpFault::in_service(error) {
             let told = format!("server {name} is not available: {}", fault.reason);
@@ -177,6 +216,22 @@ impl Connection {
                 format!("server {name} ended during the call; whether the call took effect is not known"),
             ),
         }
+    }
+}
+
+/// What code never asks.
+#[expect(deprecated)]
+fn verb_request(verb: &Verb, item: &Item) -> ClientRequest {
+    use rmcp::model::{SubscribeRequest, SubscribeRequestParams};
+    let uri = || item.as_str().to_owned();
+    match verb {
+        Verb::Subscribe => {
+            ClientRequest::SubscribeRequest(SubscribeRequest::new(SubscribeRequestParams::new(uri())))
+        }
+        Verb::Complete(parameters) => {
+            ClientRequest::CompleteRequest(CompleteRequest::new(parameters.clone()))
+        }
+        Verb::Usual => request(item, Map::new(), Given::default()),
     }
 }
 

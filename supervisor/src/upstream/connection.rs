@@ -11,9 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
 use super::callers::Callers;
-use super::definition::{Decode, ServerDefinition, ServerLimits};
+use super::definition::{Decode, Exposure, ServerDefinition, ServerLimits};
 use super::hold::{Holder, Signals};
 use super::link::Link;
+use super::notices::Notices;
 use super::pins::Pins;
 use super::places::Places;
 use super::secrets::Secrets;
@@ -53,6 +54,7 @@ pub(crate) struct Connection {
     pub(super) limits: ServerLimits,
     pub(super) decode: Decode,
     pub(super) secrets: Secrets,
+    pub(crate) exposure: Exposure,
     state: watch::Receiver<State>,
     known: watch::Receiver<Option<Arc<Catalogue>>>,
     pub(super) signals: Arc<Signals>,
@@ -68,11 +70,14 @@ impl Connection {
         definition: ServerDefinition,
         places: &Places,
         starts: Arc<Semaphore>,
+        notices: &Notices,
     ) -> Self {
         let initial = if definition.start.lazy { State::Idle } else { State::Connecting };
         let (state_sender, state) = watch::channel(initial);
         let (known_sender, known) = watch::channel(None);
-        let signals = Arc::new(Signals::new(definition.limits));
+        let exposure = definition.exposure.clone();
+        let heard = exposure.directly.is_some().then(|| notices.clone());
+        let signals = Arc::new(Signals::new(definition.limits, heard));
         let (secrets, closing) = (Secrets::of(&definition.secrets()), CancellationToken::new());
         let (limits, decode) = (definition.limits, definition.decode);
         let shapes = Arc::new(Shapes::at(places.shapes(&name, &definition), places.learns_shapes));
@@ -98,7 +103,7 @@ impl Connection {
             closing: closing.clone(),
         };
         tokio::spawn(holder.hold());
-        Self { name, limits, decode, secrets, state, known, signals, closing, shapes }
+        Self { name, limits, decode, secrets, exposure, state, known, signals, closing, shapes }
     }
 
     pub(crate) fn state(&self) -> State {
@@ -107,6 +112,12 @@ impl Connection {
 
     pub(crate) fn status(&self) -> Status {
         self.signals.status()
+    }
+
+    /// What stands before the names that an AI client has of its tools and prompts, if it has them directly.
+    pub(crate) fn prefix(&self) -> Option<&str> {
+        let directly = self.exposure.directly.as_ref()?;
+        Some(directly.prefix.as_deref().unwrap_or(self.name.as_str()))
     }
 
     /// The tools as they were last known, without waiting.

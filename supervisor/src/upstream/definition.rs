@@ -13,6 +13,7 @@ pub(crate) struct ServerDefinition {
     /// Tools of the server that Lockhouse may know of; the policy decides about those that are left.
     pub(crate) tools: ToolSelection,
     pub(crate) decode: Decode,
+    pub(crate) exposure: Exposure,
     /// Values that references put where they can be seen, in arguments or the URL: they may be secrets.
     pub(crate) referenced: Referenced,
     /// `FILE` or `FILE:LINE`, for people.
@@ -143,6 +144,31 @@ pub(crate) enum Decode {
     Json,
 }
 
+/// Characters that may stand before the names of a server's tools and prompts.
+pub(crate) const PREFIX_CHARS_MAX: usize = 32;
+
+/// Who has what a server offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Exposure {
+    /// Whether code imports it.
+    pub(crate) to_code: bool,
+    /// Whether the AI client has it among its own tools, resources and prompts.
+    pub(crate) directly: Option<Directly>,
+}
+
+/// How an AI client has a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Directly {
+    /// What stands before the names of its tools and prompts; the server's name if it is not said, nothing if it is empty.
+    pub(crate) prefix: Option<String>,
+}
+
+impl Default for Exposure {
+    fn default() -> Self {
+        Self { to_code: true, directly: None }
+    }
+}
+
 /// By exact name. An AI client's own file may narrow a server's tools this way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ToolSelection {
@@ -167,6 +193,7 @@ impl ServerDefinition {
             start: Start::default(),
             tools: ToolSelection::default(),
             decode: Decode::default(),
+            exposure: Exposure::default(),
             referenced: Referenced::default(),
             origin,
         }
@@ -174,9 +201,9 @@ impl ServerDefinition {
 
     /// Whether both are the same server, wherever they are written down.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let Self { reach, limits, start, tools, decode, referenced, origin: _ } = self;
+        let Self { reach, limits, start, tools, decode, exposure, referenced, origin: _ } = self;
         (reach, limits, start, tools) == (&other.reach, &other.limits, &other.start, &other.tools)
-            && (decode, referenced) == (&other.decode, &other.referenced)
+            && (decode, exposure, referenced) == (&other.decode, &other.exposure, &other.referenced)
     }
 
     /// The values that must not be seen in what the server says, each with the name under which it was configured.

@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::cache::Cache;
 use super::connection::{Offer, State};
 use super::definition::{ServerDefinition, ServerLimits};
+use super::followed::Followed;
 use super::link::{Link, told};
+use super::notices::{Notice, Notices};
 use super::pins::Pins;
 use super::slots::Slots;
 use super::start::{Refusal, Starter};
@@ -55,12 +57,34 @@ pub(super) struct Signals {
     pub(super) suspect: Notify,
     pub(super) status: Mutex<Status>,
     pub(super) slots: Arc<Slots>,
+    /// Where AI clients hear of changes, if they have the server directly.
+    notices: Option<Notices>,
+    pub(super) followed: Followed,
 }
 
 impl Signals {
-    pub(super) fn new(limits: ServerLimits) -> Self {
+    pub(super) fn new(limits: ServerLimits, notices: Option<Notices>) -> Self {
         let (wanted, suspect) = (Notify::new(), Notify::new());
-        Self { wanted, suspect, status: Mutex::default(), slots: Slots::new(limits) }
+        Self {
+            wanted,
+            suspect,
+            status: Mutex::default(),
+            slots: Slots::new(limits),
+            notices,
+            followed: Followed::default(),
+        }
+    }
+
+    /// Whether AI clients have the server directly.
+    pub(super) fn is_direct(&self) -> bool {
+        self.notices.is_some()
+    }
+
+    /// Tells AI clients that have the server directly.
+    pub(super) fn tell(&self, notice: Notice) {
+        if let Some(notices) = &self.notices {
+            notices.tell(notice);
+        }
     }
 
     pub(super) fn status(&self) -> Status {
@@ -202,7 +226,10 @@ impl Holder {
         self.cache.save(&catalogue, self.starter.legacy);
         self.prepare(&mut catalogue);
         let catalogue = Arc::new(catalogue);
-        self.known.send_replace(Some(catalogue.clone()));
+        let before = self.known.send_replace(Some(catalogue.clone()));
+        if before.is_none_or(|before| !before.is_like(&catalogue)) {
+            self.signals.tell(Notice::Tools);
+        }
         self.state.send_replace(State::Connected(Arc::new(Offer {
             catalogue,
             peer: link.peer(),

@@ -9,13 +9,15 @@ use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
     ElicitationCapability, ErrorData, FormElicitationCapability, Implementation, ProgressNotificationParam,
-    ProtocolVersion, UrlElicitationCapability,
+    ProtocolVersion, ResourceUpdatedNotificationParam, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::Notify;
 
 use super::callers::{Asking, Callers};
-use crate::ai_client::{Answer, Question, Unasked};
+use super::hold::Signals;
+use super::notices::Notice;
+use crate::ai_client::{AiClient, Answer, Mode, Question, Unasked};
 
 /// Characters of a server's words about its progress that are passed on.
 const PROGRESS_CHARS_MAX: usize = 200;
@@ -26,17 +28,27 @@ pub(super) struct Host {
     callers: Callers,
     /// Told when the server says that its tools are others now.
     changed: Arc<Notify>,
+    signals: Arc<Signals>,
     /// Whether it was logged already that a question could not be passed on: a server can ask without end.
     complained: AtomicBool,
 }
 
 impl Host {
-    pub(super) fn new(name: ServerName, callers: Callers, changed: Arc<Notify>) -> Self {
-        Self { name, callers, changed, complained: AtomicBool::new(false) }
+    pub(super) fn new(
+        name: ServerName,
+        callers: Callers,
+        changed: Arc<Notify>,
+        signals: Arc<Signals>,
+    ) -> Self {
+        Self { name, callers, changed, signals, complained: AtomicBool::new(false) }
     }
 
     pub(super) fn callers(&self) -> Callers {
         self.callers.clone()
+    }
+
+    pub(super) fn signals(&self) -> Arc<Signals> {
+        self.signals.clone()
     }
 
     fn decline(&self, why: &str) -> ElicitResult {
@@ -61,7 +73,10 @@ pub(super) fn asks_people() -> ClientCapabilities {
 impl ClientHandler for Host {
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("lockhouse", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(asks_people(), us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        let mut capabilities = asks_people();
+        // Sampling is deprecated: it passes through for the servers of older eras that AI clients have directly.
+        capabilities.sampling = self.signals.is_direct().then(Default::default);
+        ClientConfig::new(capabilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     /// A question in the older eras. Over standard streams it does not say for which call it is.
@@ -102,6 +117,57 @@ impl ClientHandler for Host {
         Err(ErrorData::method_not_found::<rmcp::model::ListRootsRequestMethod>())
     }
 
+    /// A question to the AI client's model, in the older eras.
+    #[expect(deprecated)]
+    async fn create_message(
+        &self,
+        request: rmcp::model::CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::CreateMessageResult, ErrorData> {
+        let refused = |why: &str| ErrorData::invalid_request(format!("not passed on: {why}"), None);
+        let Asking::One(caller) = self.callers.asking() else {
+            return Err(refused("no call is in flight that it could be for, or several are"));
+        };
+        let able = |ai_client: &AiClient| caller.wire.is_some() && ai_client.can(Mode::Sampling);
+        let Some(ai_client) = caller.ai_client.filter(able) else {
+            return Err(refused("the AI client of this call offers no sampling"));
+        };
+        let parameters = serde_json::to_string(&request).unwrap_or_default();
+        let question = Question::sampling(&parameters).map_err(|unfit| refused(&unfit.to_string()))?;
+        match ai_client.ask(&self.name, question).await {
+            Ok(Answer::Accept(Some(message))) => {
+                serde_json::from_value(message).map_err(|_| refused("the AI client's answer is no message"))
+            }
+            Ok(_) => Err(refused("the AI client declined")),
+            Err(unasked) => Err(refused(&unasked.to_string())),
+        }
+    }
+
+    #[expect(deprecated)]
+    async fn on_logging_message(
+        &self,
+        params: rmcp::model::LoggingMessageNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.callers.log(serde_json::to_value(params).unwrap_or_default());
+    }
+
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.signals.tell(Notice::Resource(self.name.clone(), params.uri));
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.signals.tell(Notice::Resources);
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.signals.tell(Notice::Prompts);
+    }
+
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.changed.notify_one();
     }
@@ -111,9 +177,9 @@ impl ClientHandler for Host {
         params: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let words = params.message.unwrap_or_default();
+        let words = params.message.as_deref().unwrap_or_default();
         let words: String = words.chars().take(PROGRESS_CHARS_MAX).collect();
-        self.callers.progress(&params.progress_token, &printable(&words));
+        self.callers.progress(params, &printable(&words));
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::callers::Caller;
 use super::calls::Unsuccessful;
 use super::host;
-use crate::ai_client::Question;
+use crate::ai_client::{Answer, Question};
 
 /// Times that one call may ask.
 pub(super) const ROUNDS_MAX: usize = 10;
@@ -78,14 +78,11 @@ impl Required<'_> {
     ) -> Result<Given, Unsuccessful> {
         let mut responses = BTreeMap::new();
         for (key, request) in self.input_requests {
-            if request.method != "elicitation/create" {
-                return Err(failed(
-                    "it asks the AI client for what is no question to a person, and gets none",
-                ));
+            let question = request.question(server)?;
+            if matches!(question, Question::Sampling(_)) && caller.wire.is_none() {
+                return Err(no_question());
             }
-            let parameters = request.params.map_or("", RawValue::get);
-            let question = Question::read(server, parameters)
-                .map_err(|unfit| failed(&format!("what it asks a person is not shown: {unfit}")))?;
+            let is_sampling = matches!(question, Question::Sampling(_));
             let ai_client = caller.ai_client.as_ref().ok_or_else(|| unanswerable(item))?;
             if !ai_client.can(question.mode()) {
                 return Err(unanswerable(item));
@@ -94,11 +91,68 @@ impl Required<'_> {
                 .ask(server, question)
                 .await
                 .map_err(|unasked| failed(&format!("it asks for input from a person, and {unasked}")))?;
-            responses.insert(key, serde_json::to_value(host::result(answer)).unwrap_or_default());
+            responses.insert(
+                key,
+                match answer {
+                    Answer::Accept(Some(message)) if is_sampling => message,
+                    _ if is_sampling => return Err(failed("the AI client gives it no answer of its model")),
+                    answer => serde_json::to_value(host::result(answer)).unwrap_or_default(),
+                },
+            );
         }
         let responses = (!responses.is_empty()).then_some(responses);
         Ok(Given { responses, state: self.request_state })
     }
+}
+
+impl Request<'_> {
+    /// What of it may be shown.
+    fn question(&self, server: &ServerName) -> Result<Question, Unsuccessful> {
+        let parameters = self.params.map_or("", RawValue::get);
+        let question = match self.method.as_str() {
+            "elicitation/create" => Question::read(server, parameters),
+            "sampling/createMessage" => Question::sampling(parameters),
+            _ => return Err(no_question()),
+        };
+        question.map_err(|unfit| failed(&format!("what it asks a person is not shown: {unfit}")))
+    }
+}
+
+/// A result that asks, as a client gets it that answers with its next call: as it is, but for questions to a person, which
+/// say whose they are. What the client did not say that it can do is not asked.
+pub(super) fn handed_on(
+    raw: &str,
+    server: &ServerName,
+    item: &Item,
+    caller: &Caller,
+) -> Result<String, Unsuccessful> {
+    let Some(required) = required(raw)? else { return Err(no_question()) };
+    let ai_client = caller.ai_client.as_ref().ok_or_else(|| unanswerable(item))?;
+    let mut asking: Value = serde_json::from_str(raw).map_err(|_| no_question())?;
+    for (key, request) in &required.input_requests {
+        if request.method == "roots/list" {
+            if !ai_client.names_roots() {
+                return Err(unanswerable(item));
+            }
+            continue;
+        }
+        let question = request.question(server)?;
+        if !ai_client.can(question.mode()) {
+            return Err(unanswerable(item));
+        }
+        if let Some(Value::Object(shown)) = question.shown()
+            && let Some(Value::Object(parameters)) =
+                asking.pointer_mut("/inputRequests").and_then(|all| all.get_mut(key)?.get_mut("params"))
+        {
+            parameters.extend(shown);
+        }
+        ai_client.handed_on(server);
+    }
+    Ok(asking.to_string())
+}
+
+fn no_question() -> Unsuccessful {
+    failed("it asks the AI client for what is no question to a person, and gets none")
 }
 
 /// The failure of a call whose server asks what nobody can be asked.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, PingRequest, ProtocolVersion, SubscriptionFilter};
+use rmcp::model::{ClientRequest, PingRequest, ProtocolVersion, ServerNotification, SubscriptionFilter};
 use rmcp::service::{Peer, RunningService, RunningServiceCancellationToken, ServiceError};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -13,8 +13,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::callers::Callers;
+use super::hold::Signals;
 use super::host::Host;
 use super::http::Broken;
+use super::notices::Notice;
 use super::process::ServerProcess;
 use super::request::send;
 use super::status::Ending;
@@ -57,8 +59,9 @@ pub(super) enum Ground {
 impl Link {
     pub(super) fn new(service: Service, ground: Ground, changed: Arc<Notify>) -> Self {
         let (peer, ending) = (service.peer().clone(), service.cancellation_token());
-        let subscription = subscribe(&peer, &changed);
-        let callers = service.service().callers();
+        let host = service.service();
+        let (callers, signals) = (host.callers(), host.signals());
+        let subscription = subscribe(&peer, &changed, signals);
         let conversation = tokio::spawn(async move { drop(service.waiting().await) });
         Self { peer, callers, conversation, ending, ground, changed, subscription }
     }
@@ -128,27 +131,47 @@ impl Link {
 }
 
 /// From 2026-07-28 on a server tells of its tools only whoever asked to be told.
-fn subscribe(peer: &Peer<RoleClient>, changed: &Arc<Notify>) -> Option<JoinHandle<()>> {
+fn subscribe(
+    peer: &Peer<RoleClient>,
+    changed: &Arc<Notify>,
+    signals: Arc<Signals>,
+) -> Option<JoinHandle<()>> {
     let info = peer.peer_info()?;
-    let announces = info.capabilities.tools.as_ref()?.list_changed == Some(true);
-    if !announces || info.protocol_version < ProtocolVersion::V_2026_07_28 {
+    let mut filter = SubscriptionFilter::default();
+    let of = &info.capabilities;
+    let announced = |announces: Option<bool>| announces.filter(|announces| *announces);
+    filter.tools_list_changed = of.tools.as_ref().and_then(|tools| announced(tools.list_changed));
+    if signals.is_direct() {
+        filter.prompts_list_changed = of.prompts.as_ref().and_then(|prompts| announced(prompts.list_changed));
+        filter.resources_list_changed =
+            of.resources.as_ref().and_then(|resources| announced(resources.list_changed));
+    }
+    if filter == SubscriptionFilter::default() || info.protocol_version < ProtocolVersion::V_2026_07_28 {
         return None;
     }
-    Some(tokio::spawn(follow(peer.clone(), changed.clone())))
+    Some(tokio::spawn(follow(peer.clone(), filter, changed.clone(), signals)))
 }
 
 /// As long as the connection lasts: a server over HTTP may end a subscription at any time.
-async fn follow(peer: Peer<RoleClient>, changed: Arc<Notify>) {
+async fn follow(
+    peer: Peer<RoleClient>,
+    filter: SubscriptionFilter,
+    changed: Arc<Notify>,
+    signals: Arc<Signals>,
+) {
     let mut is_first = true;
     while !peer.is_transport_closed() {
-        let filter = SubscriptionFilter::builder().tools_list_changed().build();
-        if let Ok(mut subscription) = peer.listen(filter).await {
+        if let Ok(mut subscription) = peer.listen(filter.clone()).await {
             // What was announced while there was none is found all the same.
             if !std::mem::take(&mut is_first) {
                 changed.notify_one();
             }
-            while let Ok(Some(_)) = subscription.next().await {
-                changed.notify_one();
+            while let Ok(Some(told)) = subscription.next().await {
+                match told {
+                    ServerNotification::PromptListChangedNotification(_) => signals.tell(Notice::Prompts),
+                    ServerNotification::ResourceListChangedNotification(_) => signals.tell(Notice::Resources),
+                    _ => changed.notify_one(),
+                }
             }
         }
         tokio::time::sleep(SUBSCRIBE_AGAIN).await;

@@ -13,7 +13,7 @@ use tokio::sync::{oneshot, watch};
 use super::callers::{Caller, Ticket};
 use super::host::asks_people;
 use super::http;
-use crate::ai_client::Clock;
+use crate::ai_client::{AiClient, Clock};
 
 /// How long telling a server that a request is cancelled may take. Nobody waits for it.
 pub(super) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -69,7 +69,7 @@ pub(super) async fn send_for(
 
 /// In the era without `initialize` each request says what the client can do: here, what this caller can.
 fn options_for(caller: &Caller, peer: &Peer<RoleClient>) -> PeerRequestOptions {
-    use crate::ai_client::Mode::{Form, Url};
+    use crate::ai_client::Mode::{Form, Sampling, Url};
     let mut options = PeerRequestOptions::no_options();
     let is_modern =
         peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28);
@@ -82,6 +82,11 @@ fn options_for(caller: &Caller, peer: &Peer<RoleClient>) -> PeerRequestOptions {
                 asks.url = asks.url.filter(|_| can(Url));
                 asks
             });
+        if caller.wire.is_some() {
+            let names_roots = caller.ai_client.as_ref().is_some_and(AiClient::names_roots);
+            capabilities.sampling = can(Sampling).then(Default::default);
+            capabilities.roots = names_roots.then(Default::default);
+        }
         let mut meta = RequestMetaObject::default();
         meta.set_client_capabilities(capabilities);
         options.meta = Some(meta);

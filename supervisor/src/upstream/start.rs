@@ -220,7 +220,8 @@ impl Attempt<'_> {
         changed: &Arc<Notify>,
     ) -> Result<(Service, Catalogue), Option<Fault>> {
         let handshake = async {
-            let host = Host::new(self.server.name.clone(), Callers::default(), changed.clone());
+            let signals = self.server.signals.clone();
+            let host = Host::new(self.server.name.clone(), Callers::default(), changed.clone(), signals);
             let service = host.serve_with_lifecycle(transport, mode).await?;
             let era = service.peer_info().map(|info| info.protocol_version.to_string());
             let took = self.begun.elapsed();
@@ -259,7 +260,7 @@ mod tests {
             ServerLimits { start_timeout, call_timeout, message_bytes_max: 1024, ..ServerLimits::default() };
         let secrets = Secrets::of(&command.environment);
         let name = ServerName::new("h").expect("a name");
-        let signals = Arc::new(Signals::new(limits));
+        let signals = Arc::new(Signals::new(limits, None));
         Starter {
             name,
             reach: Reach::Stdio(command),

@@ -37,8 +37,14 @@ const TURN: Duration = Duration::from_secs(20);
 /// After a hostile turn: what it left behind ends.
 const REST: Duration = Duration::from_secs(5);
 const SAMPLES: usize = 10;
-/// What one token may use, as an operator of a shared daemon sets it; see docs/operate.md.
-const CONFIG: &str = "";
+/// What one client may use, as an operator of a shared daemon sets it. All clients that behave have one address here.
+const CONFIG: &str = "\
+[http.limits]
+connections_per_peer = 600
+[clients]
+runs = \"60/min\"
+running = 4
+";
 
 struct Arguments {
     clients: usize,

@@ -136,10 +136,12 @@ impl Visitor {
     /// An HTTP request with the headers of this client, for what a test shapes itself.
     #[must_use]
     pub fn http(&self, method: Method) -> RequestBuilder {
-        let mut headers = BTreeMap::from([
-            ("accept".to_owned(), "application/json, text/event-stream".to_owned()),
-            ("mcp-protocol-version".to_owned(), self.version.clone()),
-        ]);
+        let accept = "application/json, text/event-stream".to_owned();
+        let mut headers = BTreeMap::from([("accept".to_owned(), accept)]);
+        // A version is only offered until there is a session.
+        if self.session.is_some() || self.version == LATEST_VERSION {
+            headers.insert("mcp-protocol-version".to_owned(), self.version.clone());
+        }
         headers.extend(self.token.iter().map(|token| ("authorization".into(), format!("Bearer {token}"))));
         headers.extend(self.session.iter().map(|id| ("mcp-session-id".into(), id.clone())));
         headers.extend(self.headers.clone());
@@ -152,7 +154,8 @@ impl Visitor {
         let method = message["method"].as_str();
         if let Some(method) = method.filter(|_| self.version == LATEST_VERSION) {
             let parameters = &message["params"];
-            let name = parameters["name"].as_str().or(parameters["uri"].as_str());
+            let names = [&parameters["name"], &parameters["uri"], &parameters["taskId"]];
+            let name = names.into_iter().find_map(Value::as_str);
             request = request.header("mcp-method", method);
             request = name.into_iter().fold(request, |request, name| request.header("mcp-name", name));
         }

@@ -25,11 +25,11 @@ async fn a_grant_narrows_every_way_to_a_tool_and_widens_none() {
         )
     };
     let rows = [
-        ("a tool", "call_tool('web.add', {'a': 1, 'b': 2})", json!(3), json!(3)),
+        ("a tool", "call_tool('web.add', {'a': 1, 'b': 2})['sum']", json!(3), json!(3)),
         ("another tool of that server", "call_tool('web.count', {})", json!("denied"), Value::Null),
         (
             "a tool of another server",
-            "call_tool('files.add', {'a': 1, 'b': 2})",
+            "call_tool('files.add', {'a': 1, 'b': 2})['sum']",
             json!("unknown_tool"),
             json!(3),
         ),
@@ -41,7 +41,7 @@ async fn a_grant_narrows_every_way_to_a_tool_and_widens_none() {
         ),
         (
             "search",
-            "sorted({t['server'] + '.' + t['name'] for t in search_tools('add count', limit=20)} & {'web.add', 'web.count', 'files.add'})",
+            "(lambda found: sorted(n for n in ('files.add', 'web.add', 'web.count') if any([t['server'], t.get('name') or t.get('tool')] == n.split('.') for t in found)))(search_tools('add count', limit=20))",
             json!(["web.add"]),
             json!(["files.add", "web.add", "web.count"]),
         ),

@@ -279,7 +279,7 @@ async fn scopes_grant_servers_and_tools_and_everybody_may_read_where_tokens_come
         let visitor = door.visitor(Some(&own.sign(&issuer.claims("ada", AUDIENCE, scope))));
         table.row(scope, equal(visitor.run_code("python", code).await["value"].clone(), expected));
     }
-    let call = "from mcp_tools import call_tool, ToolError\ntry: r = call_tool('web.add', {'a': 1, 'b': 2})\n\
+    let call = "from mcp_tools import call_tool, ToolError\ntry: r = call_tool('web.add', {'a': 1, 'b': 2})['sum']\n\
         except ToolError as e: r = e.code\nr";
     for (scope, expected) in [("mcp:all", json!(3)), ("mcp:files", json!("denied"))] {
         let visitor = door.visitor(Some(&own.sign(&issuer.claims("ada", AUDIENCE, scope))));
@@ -346,6 +346,11 @@ async fn a_configuration_that_lets_in_nobody_or_anybody_is_refused() {
             "there is no user",
         ),
         ("none beside token", "[http]\nauth = [\"token\", \"none\"]\n".to_owned(), "stands alone"),
+        (
+            "a proxy and users of the machine",
+            "[http]\nauth = \"peer\"\nbehind_proxy = true\n".to_owned(),
+            "would be the proxy's user",
+        ),
         ("no way", "[http]\nauth = []\n".to_owned(), "nobody could come in"),
         ("no rate", "[clients]\nruns = \"many\"\n".to_owned(), "runs is out of range"),
     ] {

@@ -169,7 +169,7 @@ async fn the_policy_and_the_log_know_who_it_is_and_not_who_it_says_to_be() {
     let (desk, other) = (token(&lockhouse, &["desk"]), token(&lockhouse, &["other"]));
     let door = lockhouse.door().await;
     let mut table = Table::new("names");
-    let code = "from mcp_tools import call_tool, ToolError\ntry: r = call_tool('fixture.add', {'a': 1, 'b': 2})\n\
+    let code = "from mcp_tools import call_tool, ToolError\ntry: r = call_tool('fixture.add', {'a': 1, 'b': 2})['sum']\n\
         except ToolError as e: r = e.code\nr";
     let pretends = |visitor: &Visitor| {
         let mut message = visitor.calling("run_code", json!({"language": "python", "code": code}));

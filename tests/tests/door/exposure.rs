@@ -15,7 +15,10 @@ fn refused(config: &str, arguments: &[&str]) -> Finished {
     tls::put(&lockhouse, "renewed");
     lockhouse.file("config/lockhouse/words.pem", "these are words");
     lockhouse.file("config/lockhouse/broken.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n");
-    lockhouse.file("config/lockhouse/hollow.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n");
+    lockhouse.file(
+        "config/lockhouse/hollow.pem",
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+    );
     let open = lockhouse.file("config/lockhouse/open.key", std::fs::read(tls::file("door.key")).unwrap());
     std::fs::set_permissions(open, std::fs::Permissions::from_mode(0o644)).unwrap();
     let mut command = vec!["serve"];

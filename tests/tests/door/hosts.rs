@@ -8,7 +8,8 @@ use crate::OPEN;
 /// The status of an answer, and its text.
 async fn asked(door: &Door, path: &str, headers: &[String]) -> (u16, String) {
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
-    let request = format!("GET {path} HTTP/1.1\r\nAccept: text/event-stream\r\nConnection: close\r\n{headers}\r\n");
+    let request =
+        format!("GET {path} HTTP/1.1\r\nAccept: text/event-stream\r\nConnection: close\r\n{headers}\r\n");
     let answer = door.send(request).await;
     let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
     (status.unwrap_or(0), answer)
@@ -30,6 +31,14 @@ async fn a_foreign_host_or_origin_is_refused_on_every_path() {
         ("a configured name", "mcp.example.com".into(), None, None),
         ("a configured name with its port", "proxy:8443".into(), None, None),
         ("our own page", own.clone(), Some(format!("http://{own}")), None),
+        ("our own page by another name", own.clone(), Some(format!("http://localhost:{port}")), None),
+        ("our own page by another address", own.clone(), Some(format!("http://[::1]:{port}")), Some(403)),
+        (
+            "our own page over TLS, which is not spoken",
+            own.clone(),
+            Some(format!("https://{own}")),
+            Some(403),
+        ),
         ("a configured page", own.clone(), Some("https://app.example.com".into()), None),
         ("a name that leads here", format!("evil.example:{port}"), None, Some(421)),
         ("a name that begins like ours", format!("localhost.evil.example:{port}"), None, Some(421)),
@@ -39,7 +48,12 @@ async fn a_foreign_host_or_origin_is_refused_on_every_path() {
         ("rebinding", format!("evil.example:{port}"), Some(format!("http://evil.example:{port}")), Some(421)),
         ("a stranger's page", own.clone(), Some("https://evil.example".into()), Some(403)),
         ("a page without an origin", own.clone(), Some("null".into()), Some(403)),
-        ("a page over http that may come over https", own.clone(), Some("http://app.example.com".into()), Some(403)),
+        (
+            "a page over http that may come over https",
+            own.clone(),
+            Some("http://app.example.com".into()),
+            Some(403),
+        ),
         ("another server of this host", own.clone(), Some("http://127.0.0.1:1".into()), Some(403)),
         ("a user before the host", format!("x@{own}"), None, Some(400)),
         ("no host", "/".into(), None, Some(400)),
@@ -62,7 +76,8 @@ async fn a_foreign_host_or_origin_is_refused_on_every_path() {
         let (status, answer) = asked(&door, "/mcp", &headers).await;
         table.row(name, ensure(status == 400, answer));
     }
-    let (status, answer) = asked(&door, &format!("http://{own}/mcp"), &["Host: evil.example".to_owned()]).await;
+    let (status, answer) =
+        asked(&door, &format!("http://{own}/mcp"), &["Host: evil.example".to_owned()]).await;
     table.row("a URL of another host than the header", ensure(status == 400, answer));
     table.finish();
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockhouse_tests::{Door, LATEST_VERSION, Lockhouse, Table, ensure, equal, read_to_end, wait_until};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::OPEN;
 
@@ -83,7 +83,10 @@ async fn what_is_too_large_is_refused_and_not_kept() {
         ("a body", head(&door, &format!("Content-Length: {}\r\n\r\n{large}", large.len())), "413"),
         (
             "a body in chunks",
-            head(&door, &format!("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{large}\r\n0\r\n\r\n", large.len())),
+            head(
+                &door,
+                &format!("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{large}\r\n0\r\n\r\n", large.len()),
+            ),
             "413",
         ),
         ("a long header", head(&door, &long), "431"),
@@ -99,7 +102,10 @@ async fn what_is_too_large_is_refused_and_not_kept() {
     }
     let visitor = door.visitor(None);
     let code = format!("len('{}')", "x".repeat(60 * 1024));
-    table.row("control: as large as may be", equal(&visitor.run_code("python", &code).await["value"], &json!(61_440)));
+    table.row(
+        "control: as large as may be",
+        equal(&visitor.run_code("python", &code).await["value"], &json!(61_440)),
+    );
     table.row("control", still_serves(&door).await);
     table.finish();
 }
@@ -114,7 +120,10 @@ async fn there_are_as_many_connections_as_may_be_and_one_more_when_they_close() 
             open.push(door.connection().await);
         }
         let refused = door.send(format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", door.address())).await;
-        assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("Retry-After: "), "{limits}: {refused}");
+        assert!(
+            refused.starts_with("HTTP/1.1 503") && refused.contains("Retry-After: "),
+            "{limits}: {refused}"
+        );
         door.says("a connection was refused").await;
         drop(open);
         let served = wait_until("there is a place again", async || {
@@ -147,7 +156,8 @@ async fn too_many_open_files_are_a_pause_and_no_end() {
 
 #[tokio::test]
 async fn nothing_cuts_off_what_takes_long() {
-    let lockhouse = limited("head_seconds = 0.3\nbody_seconds = 0.3\nkeep_alive_seconds = 0.3\nstall_seconds = 0.3");
+    let lockhouse =
+        limited("head_seconds = 0.3\nbody_seconds = 0.3\nkeep_alive_seconds = 0.3\nstall_seconds = 0.3");
     let door = door(&lockhouse).await;
     let mut table = Table::new("answers that take longer than every limit");
     let code = "import time\ntime.sleep(1.5)\n'done'";
@@ -156,7 +166,10 @@ async fn nothing_cuts_off_what_takes_long() {
             LATEST_VERSION => door.visitor(None),
             earlier => door.session(None, earlier).await,
         };
-        table.row(format!("a run, {version}"), equal(&visitor.run_code("python", code).await["value"], &json!("done")));
+        table.row(
+            format!("a run, {version}"),
+            equal(&visitor.run_code("python", code).await["value"], &json!("done")),
+        );
     }
     let session = door.session(None, "2025-11-25").await;
     let mut events = session.listen().await;
@@ -170,18 +183,20 @@ async fn nothing_cuts_off_what_takes_long() {
 
 #[tokio::test]
 async fn who_takes_no_answer_is_closed() {
-    let lockhouse = limited("stall_seconds = 0.5\nbody_kib = 64");
+    let clients = "[clients]\nrequests = \"1000000/min\"\n";
+    let lockhouse = Lockhouse::new().config(&format!("{OPEN}[http.limits]\nstall_seconds = 0.5\n{clients}"));
     let door = door(&lockhouse).await;
     // Answers to many requests, of which none is read, until the kernel has no more room for them.
-    let mut connection = door.connection().await;
-    let request = format!("GET /{} HTTP/1.1\r\nHost: {}\r\n\r\n", "y".repeat(1_000), door.address());
-    let flooding = async {
-        loop {
-            if connection.write_all(request.repeat(100).as_bytes()).await.is_err() {
-                return;
-            }
-        }
-    };
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let mut connection = socket.connect(door.address().parse().unwrap()).await.unwrap();
+    let message = door.visitor(None).message("tools/list", json!({})).to_string();
+    let more = format!(
+        "MCP-Protocol-Version: {LATEST_VERSION}\r\nMCP-Method: tools/list\r\nContent-Length: {}\r\n\r\n{message}",
+        message.len()
+    );
+    let request = head(&door, &more);
+    let flooding = async { while connection.write_all(request.repeat(10).as_bytes()).await.is_ok() {} };
     tokio::time::timeout(Duration::from_secs(40), flooding).await.expect("it is closed");
     assert_eq!(still_serves(&door).await, Ok(()));
 }
@@ -192,7 +207,7 @@ async fn a_connection_serves_many_requests_of_either_version_of_http() {
     let door = door(&lockhouse).await;
     let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
     let visitor = lockhouse_tests::Visitor::with_client(client, &door.url("/mcp"), None);
-    let many = (0..20).map(|number| {
+    let many = (0..6).map(|number| {
         let visitor = visitor.clone();
         async move { visitor.run_code("python", &format!("{number}")).await["value"] == json!(number) }
     });

@@ -144,7 +144,8 @@ fn what_is_passed_and_cannot_be_served_is_refused() {
         ("file", "it is no socket"),
         ("0.0.0.0", "can be reached from other hosts"),
     ] {
-        let finished = lockhouse_tests::Finished::of(&mut activated(&lockhouse, kinds, &["serve", "--http"]), b"");
+        let finished =
+            lockhouse_tests::Finished::of(&mut activated(&lockhouse, kinds, &["serve", "--http"]), b"");
         assert_eq!(finished.status, Some(2), "{kinds}: {finished:?}");
         assert!(finished.stderr.contains(words), "{kinds}: {finished:?}");
     }

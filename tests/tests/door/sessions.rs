@@ -20,7 +20,8 @@ async fn tried(visitor: &Visitor) -> Vec<(&'static str, u16, String)> {
     seen.push(("a request", reply.status, reply.body));
     let reply = visitor.post(&visitor.calling("run_code", json!({"language": "python", "code": "1"}))).await;
     seen.push(("a run", reply.status, reply.body));
-    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
     let reply = visitor.post(&cancelled).await;
     seen.push(("a notification", reply.status, reply.body));
     let reply = visitor.post(&json!({"jsonrpc": "2.0", "id": 1, "result": {"action": "accept"}})).await;
@@ -30,7 +31,11 @@ async fn tried(visitor: &Visitor) -> Vec<(&'static str, u16, String)> {
     seen.push(("the stream", status, if is_stream { String::new() } else { events.whole().await.body }));
     let events = visitor.clone().with("last-event-id", "0/0").listen().await;
     let status = events.status;
-    seen.push(("the stream again", status, if status == 200 { String::new() } else { events.whole().await.body }));
+    seen.push((
+        "the stream again",
+        status,
+        if status == 200 { String::new() } else { events.whole().await.body },
+    ));
     let response = visitor.http(Method::DELETE).send().await.unwrap();
     seen.push(("its end", response.status().as_u16(), response.text().await.unwrap()));
     seen
@@ -58,7 +63,10 @@ async fn the_session_of_another_client_is_none() {
         table.row(format!("{what} without a token is refused"), equal(status, 401));
     }
     for (what, status, body) in tried(&own).await {
-        table.row(format!("control: {what} is answered"), ensure((200..300).contains(&status), (status, body)));
+        table.row(
+            format!("control: {what} is answered"),
+            ensure((200..300).contains(&status), (status, body)),
+        );
     }
     let reply = own.request("tools/list", json!({})).await;
     table.row("after its end it is none", equal(reply.status, 404));

@@ -20,9 +20,10 @@ pub(crate) fn put(lockhouse: &Lockhouse, name: &str) {
 
 fn put_as(lockhouse: &Lockhouse, name: &str, put: &str) {
     let content = |ending: &str| std::fs::read(file(&format!("{name}.{ending}"))).unwrap();
-    lockhouse.file(&format!("config/lockhouse/{put}.pem"), content("pem"));
-    let key = lockhouse.file(&format!("config/lockhouse/{put}.key"), content("key"));
-    std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o640)).unwrap();
+    for ending in ["pem", "key"] {
+        let file = lockhouse.file(&format!("config/lockhouse/{put}.{ending}"), content(ending));
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    }
 }
 
 /// Somebody who trusts this certificate alone.
@@ -61,7 +62,7 @@ async fn clients_come_in_over_tls_and_a_renewed_certificate_takes_effect() {
 
 #[tokio::test]
 async fn who_does_not_speak_tls_is_told() {
-    let lockhouse = Lockhouse::new().config(&format!("{CONFIG}[http.limits]\ntls_seconds = 0.5\n"));
+    let lockhouse = Lockhouse::new().config(&format!("{CONFIG}[http.limits]\ntls_seconds = 2\n"));
     put(&lockhouse, "door");
     let door = lockhouse.door().await;
     let answer = door.send(format!("GET /mcp HTTP/1.1\r\nHost: {}\r\n\r\n", door.address())).await;

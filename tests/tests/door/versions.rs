@@ -1,6 +1,8 @@
 //! Every version of the protocol, and what is none.
 
-use lockhouse_tests::{ALL_VERSIONS, Door, LATEST_VERSION, Lockhouse, Reply, Table, ensure, equal, wait_until};
+use lockhouse_tests::{
+    ALL_VERSIONS, Door, LATEST_VERSION, Lockhouse, Reply, Table, ensure, equal, wait_until,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -45,7 +47,13 @@ async fn what_is_no_request_of_any_version_is_refused_in_words() {
     let batch = json!([list(1), list(2)]).to_string();
     let mut table = Table::new("what is no request");
     for (name, headers, body, status, words) in [
-        ("an unknown version", vec![json_type, ("mcp-protocol-version", "2099-01-01")], list(1).to_string(), 400, "2099-01-01"),
+        (
+            "an unknown version",
+            vec![json_type, ("mcp-protocol-version", "2099-01-01")],
+            list(1).to_string(),
+            400,
+            "2099-01-01",
+        ),
         (
             "an unknown version of the latest era",
             vec![json_type, ("mcp-protocol-version", "2099-01-01"), ("mcp-method", "tools/list")],
@@ -53,12 +61,36 @@ async fn what_is_no_request_of_any_version_is_refused_in_words() {
             400,
             "2026-07-28",
         ),
-        ("a batch", vec![json_type, ("mcp-protocol-version", "2025-03-26")], batch, 415, ""),
-        ("no JSON", vec![json_type, earlier], "{".into(), 415, ""),
+        (
+            "a batch",
+            vec![json_type, ("mcp-protocol-version", "2025-03-26")],
+            batch,
+            400,
+            "each message by itself",
+        ),
+        ("no JSON", vec![json_type, earlier], "{".into(), 400, "-32700"),
         ("no JSON-RPC", vec![json_type, earlier], json!({"a": 1}).to_string(), 415, ""),
-        ("another content", vec![("content-type", "text/plain"), earlier], list(1).to_string(), 415, "application/json"),
-        ("a form", vec![("content-type", "application/x-www-form-urlencoded"), earlier], "a=1".into(), 415, "application/json"),
-        ("no events accepted", vec![json_type, ("accept", "application/json"), earlier], list(1).to_string(), 406, "text/event-stream"),
+        (
+            "another content",
+            vec![("content-type", "text/plain"), earlier],
+            list(1).to_string(),
+            415,
+            "application/json",
+        ),
+        (
+            "a form",
+            vec![("content-type", "application/x-www-form-urlencoded"), earlier],
+            "a=1".into(),
+            415,
+            "application/json",
+        ),
+        (
+            "no events accepted",
+            vec![json_type, ("accept", "application/json"), earlier],
+            list(1).to_string(),
+            406,
+            "text/event-stream",
+        ),
         ("no session", vec![json_type, earlier], list(1).to_string(), 400, "ession"),
     ] {
         let reply = posted(&door, &headers, body).await;
@@ -66,7 +98,9 @@ async fn what_is_no_request_of_any_version_is_refused_in_words() {
         table.row(name, ensure(holds, reply));
     }
     let visitor = door.visitor(None);
-    for (method, status) in [(Method::GET, 405), (Method::DELETE, 405), (Method::PUT, 405), (Method::PATCH, 405)] {
+    for (method, status) in
+        [(Method::GET, 405), (Method::DELETE, 405), (Method::PUT, 405), (Method::PATCH, 405)]
+    {
         let found = visitor.http(method.clone()).send().await.unwrap().status().as_u16();
         table.row(format!("{method} of the latest version"), equal(found, status));
     }
@@ -106,7 +140,10 @@ async fn a_request_of_the_latest_version_ends_with_its_connection() {
 }
 
 fn is_running(lockhouse: &Lockhouse) -> bool {
-    lockhouse.records().iter().any(|record| record["event"] == "execution_started" || record["event"] == "execution")
+    lockhouse
+        .records()
+        .iter()
+        .any(|record| record["event"] == "execution_started" || record["event"] == "execution")
 }
 
 fn ended(lockhouse: &Lockhouse) -> Vec<Value> {

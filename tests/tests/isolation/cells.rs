@@ -81,7 +81,7 @@ impl Cells<'_> {
     /// A run that goes on without its request.
     async fn running(&mut self) {
         let (one, other) = self.clients;
-        let code = "import time\ntime.sleep(2)\n'SEKRET'";
+        let code = "import time\ntime.sleep(6)\n'SEKRET'";
         let begun = one.call("run_code", json!({"language": "python", "code": code})).await;
         let handle = begun["handle"].clone();
         let ask = json!({"handle": handle, "wait_s": 0});

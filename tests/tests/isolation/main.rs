@@ -9,6 +9,7 @@ mod over_http;
 use lockhouse_tests::{Door, Issuer, Lockhouse, Person, Says, Session, Signer, Table};
 
 use client::Client;
+use rmcp::service::ClientLifecycleMode;
 
 /// A draft of a skill and an approval need a person; the rest needs nobody.
 const POLICY: &str = "\
@@ -22,7 +23,7 @@ ask = [\"save\"]
 const AUDIENCE: &str = "https://lockhouse.example.com/mcp";
 
 fn lockhouse(config: &str) -> Lockhouse {
-    let always = "[limits]\nshown_bytes = 256\n[runs]\nwait_seconds = 0.5\n";
+    let always = "[limits]\nshown_bytes = 256\n[runs]\nwait_seconds = 2.5\n";
     Lockhouse::new().server("fixture", &[]).policy(POLICY).config(&format!("{always}{config}"))
 }
 
@@ -101,9 +102,9 @@ async fn two_processes_over_standard_input_that_share_their_state() {
     let (one, other) = (one.await, other.await);
     cells::all(&mut table, "two processes", &lockhouse, (&one, &other)).await;
     // Who is asked for the one is never the person of the other.
-    let asked = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), Session::latest()).await;
-    let beside =
-        Session::connect_as(of_the_other.clone(), lockhouse.command(&["serve"]), Session::latest()).await;
+    let era = ClientLifecycleMode::Initialize;
+    let asked = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), era.clone()).await;
+    let beside = Session::connect_as(of_the_other.clone(), lockhouse.command(&["serve"]), era).await;
     let running = asked.start_code("python", cells::ASKS);
     lockhouse_tests::wait_until("the person is asked", async || (person.asked().len() == 1).then_some(()))
         .await;

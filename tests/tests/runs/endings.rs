@@ -4,8 +4,8 @@ use lockhouse_tests::{Session, Table, ensure, equal, wait_until};
 use serde_json::json;
 
 use crate::{
-    ENDLESS, cancellable, eras, left_running, lockhouse, outcome, python, result, run, session, slow_calls,
-    slow_is_called, slow_is_cancelled, workers,
+    ENDLESS, begun, cancellable, eras, left_running, lockhouse, outcome, python, result, run, session,
+    slow_calls, slow_is_called, slow_is_cancelled, workers,
 };
 
 /// One run at a time, so that a place which is not given back is noticed.
@@ -59,7 +59,7 @@ async fn one_that_waits_for_a_worker_is_cancelled_at_once() {
         let lockhouse = lockhouse("[runs]\nwait_seconds = 0.2\n[pool]\nidle = 1\nrunning = 1\nqueue = 1\n");
         let session = session(&lockhouse, mode).await;
         let mut row = |what: &str, outcome| table.row(format!("{era}: {what}"), outcome);
-        let first = left_running(&session, ENDLESS).await;
+        let first = begun(&session, ENDLESS).await;
         let queued = left_running(&session, "'never'").await;
         let told = result(&session, json!({"handle": queued, "wait_s": 0})).await;
         row("it waits", equal(&told["progress"]["waiting"], &json!("for a worker")));

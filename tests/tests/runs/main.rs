@@ -4,7 +4,9 @@
 mod background;
 mod bounds;
 mod endings;
+mod operators;
 mod over_http;
+mod owners;
 mod progress;
 mod questions;
 mod queue;
@@ -76,6 +78,17 @@ async fn left_running(session: &Session, code: &str) -> Value {
     let answer = session.run_code("python", code).await;
     assert_eq!(answer["status"], "running", "{answer}");
     answer["handle"].clone()
+}
+
+/// The same of one that has its worker by then.
+async fn begun(session: &Session, code: &str) -> Value {
+    let handle = left_running(session, code).await;
+    wait_until("it has a worker", async || {
+        let told = result(session, json!({"handle": handle, "wait_s": 0})).await;
+        told["progress"]["waiting"].is_null().then_some(())
+    })
+    .await;
+    handle
 }
 
 /// The workers of all zygotes.

@@ -1,6 +1,6 @@
 //! Runs of clients over HTTP: a lost connection is a cancellation in one era and none in the others.
 
-use lockhouse_tests::{Lockhouse, Table, Visitor, ensure, equal, wait_until};
+use lockhouse_tests::{Lockhouse, Table, Visitor, equal, wait_until};
 use serde_json::{Value, json};
 
 use crate::{ENDLESS, python};
@@ -20,6 +20,11 @@ async fn outcome(visitor: &Visitor, handle: &Value) -> Value {
 fn outcomes(lockhouse: &Lockhouse) -> Vec<Value> {
     let of_slow = |record: &Value| record["event"] == "outcome" && record["tool"] == "slow";
     lockhouse.audit().into_iter().filter(of_slow).map(|record| record["outcome"].clone()).collect()
+}
+
+/// How many calls of it went out so far.
+fn calls(lockhouse: &Lockhouse) -> usize {
+    lockhouse.audit().iter().filter(|record| record["event"] == "call" && record["tool"] == "slow").count()
 }
 
 #[tokio::test]
@@ -48,8 +53,9 @@ async fn a_connection_that_is_lost_ends_the_run_in_the_era_without_sessions_alon
     for (era, visitor, ends) in
         [("2026-07-28", door.visitor(None), true), (EARLIER, door.session(None, EARLIER).await, false)]
     {
-        let before = outcomes(&lockhouse).len();
+        let (before, over) = (calls(&lockhouse), outcomes(&lockhouse).len());
         let handle = visitor.run_code("python", ENDLESS).await["handle"].clone();
+        wait_until("the call is under way", async || (calls(&lockhouse) > before).then_some(())).await;
         let message = visitor.calling("get_result", json!({"handle": handle, "wait_s": 60}));
         let waits = tokio::spawn({
             let visitor = visitor.clone();
@@ -63,8 +69,8 @@ async fn a_connection_that_is_lost_ends_the_run_in_the_era_without_sessions_alon
         if ends {
             let answer = outcome(&visitor, &handle).await;
             table.row(format!("{era}: it is cancelled"), equal(&answer["status"], &json!("cancelled")));
-            let outcome = &outcomes(&lockhouse)[before..];
-            table.row(format!("{era}: and its call"), equal(outcome, &[json!("unknown")]));
+            let told = wait_until("its call is over", async || outcomes(&lockhouse).get(over).cloned());
+            table.row(format!("{era}: and its call"), equal(told.await, json!("unknown")));
         } else {
             let told = visitor.call("get_result", json!({"handle": handle, "wait_s": 0.5})).await;
             table.row(format!("{era}: it goes on"), equal(&told["status"], &json!("running")));
@@ -104,6 +110,7 @@ async fn a_session_that_notifies_of_a_cancellation_ends_its_run() {
     let door = lockhouse.door().await;
     let visitor = door.session(None, EARLIER).await;
     let handle = visitor.run_code("python", ENDLESS).await["handle"].clone();
+    wait_until("the call is under way", async || (calls(&lockhouse) > 0).then_some(())).await;
     let message = visitor.calling("get_result", json!({"handle": handle, "wait_s": 60}));
     let id = message["id"].clone();
     let waits = tokio::spawn({
@@ -118,6 +125,6 @@ async fn a_session_that_notifies_of_a_cancellation_ends_its_run() {
     })
     .await;
     assert_eq!(cancelled["status"], "cancelled", "{cancelled}");
-    assert!(ensure(outcomes(&lockhouse) == ["unknown"], outcomes(&lockhouse)).is_ok());
+    wait_until("the call is given up", async || (outcomes(&lockhouse) == ["unknown"]).then_some(())).await;
     waits.abort();
 }

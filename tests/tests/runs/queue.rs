@@ -3,7 +3,7 @@
 use lockhouse_tests::{Session, Table, ensure, equal};
 use serde_json::json;
 
-use crate::{ENDLESS, eras, left_running, lockhouse, session};
+use crate::{ENDLESS, begun, eras, left_running, lockhouse, session};
 
 #[tokio::test]
 async fn a_full_queue_says_at_once_when_to_come_again() {
@@ -13,7 +13,8 @@ async fn a_full_queue_says_at_once_when_to_come_again() {
             let config = format!("[runs]\nwait_seconds = 0.2\n[pool]\nidle = 1\nrunning = 1\n{config}\n");
             let lockhouse = lockhouse(&config);
             let session = session(&lockhouse, mode.clone()).await;
-            for _ in 0..3 {
+            begun(&session, ENDLESS).await;
+            for _ in 0..2 {
                 left_running(&session, ENDLESS).await;
             }
             let mut row = |what: &str, outcome| table.row(format!("{era}, {name}: {what}"), outcome);

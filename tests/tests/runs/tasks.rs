@@ -48,9 +48,13 @@ async fn a_client_that_declares_tasks_gets_one() {
     let bounded =
         made["ttlMs"].as_u64().is_some_and(|ttl| ttl >= 3_600_000) && made["pollIntervalMs"] == 1000;
     table.row("how long, and how often to ask", ensure(bounded, &made));
-    let words = made["statusMessage"].as_str().unwrap_or_default();
-    table.row("what it is doing", ensure(words.contains("1 under way (fixture.slow)"), words));
     let id = &made["taskId"];
+    let words = wait_until("it has called", async || {
+        let words = task(&visitor, id).await["result"]["statusMessage"].as_str()?.to_owned();
+        words.contains("under way").then_some(words)
+    });
+    let words = words.await;
+    table.row("what it is doing", ensure(words.contains("1 under way (fixture.slow)"), words));
     let done = no_longer_working(&visitor, id).await;
     table.row("it completes", equal(&done["status"], &json!("completed")));
     table.row("its value", equal(&done["result"]["structuredContent"]["value"], &json!(900)));

@@ -5,6 +5,7 @@ mod draining;
 mod health;
 mod killed;
 mod notify;
+mod restart;
 
 use lockhouse_tests::{Door, wait_until};
 use serde_json::Value;

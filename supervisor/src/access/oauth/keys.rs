@@ -8,6 +8,7 @@ use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::sync::MutexGuard;
 use tokio::time::Instant;
 
 use super::KeySource;
@@ -42,7 +43,10 @@ struct Known {
 
 /// The keys of one authorization server.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct Keys(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
     fetch: Fetch,
     refetch: Duration,
     known: Mutex<Option<Arc<Known>>>,
@@ -53,34 +57,45 @@ pub(super) struct Keys {
 impl Keys {
     pub(super) fn new(source: KeySource, issuer: String, refetch: Duration) -> Result<Self, String> {
         let fetch = Fetch::new(source, issuer)?;
-        Ok(Self { fetch, refetch, known: Mutex::default(), tried: tokio::sync::Mutex::default() })
+        let (known, tried) = (Mutex::default(), tokio::sync::Mutex::default());
+        Ok(Self(Arc::new(Shared { fetch, refetch, known, tried })))
     }
 
     /// The key that a token says it is signed with.
     pub(super) async fn key(&self, id: Option<&str>, algorithm: Algorithm) -> Result<Arc<DecodingKey>, Why> {
-        let before = self.known();
+        let before = self.0.known();
         let found = before.as_ref().and_then(|known| found(&known.keys, id, algorithm));
         if let (Some(known), Some(key)) = (&before, &found)
-            && known.since.elapsed() < FRESH
+            && known.since.elapsed() < STALE
         {
+            if known.since.elapsed() >= FRESH {
+                // Nobody waits for a server that may be slow to say the same again.
+                let (shared, known) = (self.0.clone(), known.clone());
+                tokio::spawn(async move {
+                    if let Ok(tried) = shared.tried.try_lock() {
+                        shared.look(tried, Some(&known)).await;
+                    }
+                });
+            }
             return Ok(key.clone());
         }
-        self.look(before.as_ref()).await;
-        let Some(known) = self.known().filter(|known| known.since.elapsed() < STALE) else {
+        self.0.look(self.0.tried.lock().await, before.as_ref()).await;
+        let Some(known) = self.0.known().filter(|known| known.since.elapsed() < STALE) else {
             return Err(Why::KeysUnavailable);
         };
         let unknown =
             Why::Foreign("the token is signed with a key that is not one of the authorization server's");
         self::found(&known.keys, id, algorithm).ok_or(unknown)
     }
+}
 
+impl Shared {
     fn known(&self) -> Option<Arc<Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Gets the keys, unless somebody else just did or it was tried a moment ago.
-    async fn look(&self, before: Option<&Arc<Known>>) {
-        let mut tried = self.tried.lock().await;
+    async fn look(&self, mut tried: MutexGuard<'_, Option<Instant>>, before: Option<&Arc<Known>>) {
         let is_newer = match (self.known(), before) {
             (Some(now), Some(before)) => !Arc::ptr_eq(&now, before),
             (now, _) => now.is_some(),

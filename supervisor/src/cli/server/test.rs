@@ -136,7 +136,8 @@ async fn connected(connection: &Connection, begun: Instant, advice: &str, steps:
 /// One call, on the same way as a program's: the policy decides, and there is a record of it.
 async fn called(supervisor: &Supervisor, name: &ServerName, call: Request, steps: &mut Steps) {
     let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
-    let caller = Caller { execution, client: None, ai_client: None, questions: OpenQuestions::default() };
+    let caller =
+        Caller { execution, client: None, ai_client: None, questions: OpenQuestions::default(), wire: None };
     let (gate, approvers) = (supervisor.gate(), supervisor.approvers().clone());
     let from = Requester::new(
         caller,

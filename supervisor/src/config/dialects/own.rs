@@ -10,9 +10,9 @@ use super::mcp_servers::{command, reach};
 use super::syntax::{OWN_REFERENCES, Syntax};
 use super::tree::{Key, Node, Table, get};
 use crate::config::entry::{Entry, EntryCommand, EntryLimits, EntryOAuth, EntryUrl, LeftOut};
-use crate::upstream::{Confinement, Decode, Start, ToolSelection};
+use crate::upstream::{Confinement, Decode, Directly, Exposure, PREFIX_CHARS_MAX, Start, ToolSelection};
 
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 24] = [
     "command",
     "args",
     "env",
@@ -34,6 +34,8 @@ const KEYS: [&str; 22] = [
     "enabled_tools",
     "disabled_tools",
     "decode",
+    "expose",
+    "prefix",
     "description",
 ];
 const OAUTH_KEYS: [&str; 7] =
@@ -137,6 +139,7 @@ fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {
         except: fields.names("disabled_tools")?.unwrap_or_default(),
     };
     entry.decode = decode(fields)?;
+    entry.exposure = exposure(fields)?;
     // Last: a server that is switched off is checked all the same.
     if fields.flag("enabled")? == Some(false) { Err(LeftOut::Disabled) } else { Ok(entry) }
 }
@@ -189,6 +192,31 @@ fn decode(fields: Fields<'_>) -> Result<Decode, LeftOut> {
         None | Some("text") => Ok(Decode::Text),
         Some("json") => Ok(Decode::Json),
         Some(_) => Err(LeftOut::Unexpected { key: "decode".into(), expected: "\"text\" or \"json\"" }),
+    }
+}
+
+fn exposure(fields: Fields<'_>) -> Result<Exposure, LeftOut> {
+    let unexpected = |key: &str, expected| LeftOut::Unexpected { key: key.into(), expected };
+    let (to_code, directly) = match fields.text("expose")? {
+        None | Some("code") => (true, false),
+        Some("direct") => (false, true),
+        Some("both") => (true, true),
+        Some(_) => return Err(unexpected("expose", "\"code\", \"direct\" or \"both\"")),
+    };
+    let prefix = fields.text("prefix")?;
+    let fits = |prefix: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        prefix.len() <= PREFIX_CHARS_MAX && prefix.chars().all(plain)
+    };
+    match prefix {
+        Some(_) if !directly => Err(unexpected("prefix", "expose = \"direct\" or \"both\" with it")),
+        Some(prefix) if !fits(prefix) => {
+            Err(unexpected("prefix", "at most 32 characters of A-Z a-z 0-9 _ -, or \"\" for none"))
+        }
+        prefix => {
+            let prefix = prefix.map(str::to_owned);
+            Ok(Exposure { to_code, directly: directly.then_some(Directly { prefix }) })
+        }
     }
 }
 

@@ -52,7 +52,8 @@ pub(super) struct Entrance {
     pub(super) counts: Counts,
     pub(super) tls: Option<Arc<Tls>>,
     turned_away: Arc<Semaphore>,
-    told: Arc<Seldom>,
+    told_full: Arc<Seldom>,
+    told_failed: Arc<Seldom>,
 }
 
 impl Entrance {
@@ -60,7 +61,7 @@ impl Entrance {
         let limits = &serving.limits;
         let counts = Counts::new(limits.connections, limits.connections_per_peer);
         let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
-        Self { serving, counts, tls, turned_away, told: Arc::default() }
+        Self { serving, counts, tls, turned_away, told_full: Arc::default(), told_failed: Arc::default() }
     }
 
     /// Takes connections in until `closing`, and comes back when the last of them has ended.
@@ -77,7 +78,8 @@ impl Entrance {
                 Ok((accepted, peer)) => drop(connections.spawn(self.clone().enter(accepted, peer))),
                 Err(error) if is_of_one(&error) => {}
                 Err(error) => {
-                    self.told.tell(|times| tracing::warn!("no connection can be accepted: {error}{times}"));
+                    self.told_failed
+                        .tell(|times| tracing::warn!("no connection can be accepted: {error}{times}"));
                     tokio::time::sleep(PAUSE).await;
                 }
             }
@@ -88,7 +90,7 @@ impl Entrance {
 
     async fn enter(self, accepted: Accepted, peer: Peer) {
         let Some(_counted) = self.counts.take(&peer) else {
-            self.told.tell(|times| {
+            self.told_full.tell(|times| {
                 tracing::warn!(
                     "a connection was refused, since there are too many: connections of [http.limits]{times}"
                 );

@@ -8,10 +8,16 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
+use serde::de::IgnoredAny;
+use serde_json::json;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::limits::HttpLimits;
 use crate::telemetry;
+
+/// Of JSON-RPC.
+const PARSE_ERROR: i32 = -32_700;
+const INVALID_REQUEST: i32 = -32_600;
 
 /// What every request has room for without asking for it.
 const SMALL_BYTES: usize = 64 * 1024;
@@ -74,13 +80,36 @@ impl IntoResponse for Refusal {
     }
 }
 
+/// What keeps JSON from being one message, with the code that JSON-RPC has for it.
+fn fault(headers: &HeaderMap, read: &[u8]) -> Option<(i32, &'static str)> {
+    let is_json = headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    if !is_json {
+        return None;
+    }
+    if serde_json::from_slice::<IgnoredAny>(read).is_err() {
+        return Some((PARSE_ERROR, "the body is not valid JSON"));
+    }
+    // Of 2025-03-26 alone, and gone since.
+    let is_batch = read.trim_ascii_start().starts_with(b"[");
+    is_batch.then_some((INVALID_REQUEST, "batches are not taken: send each message by itself"))
+}
+
 /// Reads the body of a request before it is passed on.
 pub(super) async fn read(State(bodies): State<Arc<Bodies>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let version = parts.version;
     let reading = tokio::time::timeout(bodies.limits.body, bodies.read(&parts.headers, body));
     match reading.await.unwrap_or(Err(Refusal::Late)) {
-        Ok(read) => next.run(Request::from_parts(parts, read.into())).await,
+        Ok(read) => match fault(&parts.headers, &read) {
+            Some((code, message)) => {
+                let error =
+                    json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});
+                (StatusCode::BAD_REQUEST, axum::Json(error)).into_response()
+            }
+            None => next.run(Request::from_parts(parts, read.into())).await,
+        },
         Err(refusal) => {
             let mut response = refusal.into_response();
             // What is left of the body would be taken for the next request; HTTP/2 has a stream for each.

@@ -73,21 +73,23 @@ impl Serving {
         let mut connection = pin!(self.builder.serve_connection(stream, service));
         let mut closing = pin!(self.closing.cancelled());
         let mut timer = pin!(sleep_until(Instant::now() + self.limits.head));
-        let mut farewell: Option<Instant> = None;
+        let (mut farewell, mut is_closing): (Option<Instant>, bool) = (None, false);
         poll_fn(|context| {
             loop {
                 if connection.as_mut().poll(context).is_ready() {
                     return Poll::Ready(());
                 }
-                if farewell.is_none() && closing.as_mut().poll(context).is_ready() {
+                if !is_closing && closing.as_mut().poll(context).is_ready() {
+                    is_closing = true;
                     farewell = Some(Instant::now() + FAREWELL);
                     connection.as_mut().graceful_shutdown();
                     continue;
                 }
                 // Reading and writing happen in the poll above, and move the deadline.
                 let deadline = match farewell {
-                    Some(until) => Some((until, Late::Stalled)),
-                    None => watch.deadline(&self.limits),
+                    // One that was idle may have begun with another request before it heard of its end.
+                    Some(until) if is_closing || !watch.is_active() => Some((until, Late::Stalled)),
+                    _ => watch.deadline(&self.limits),
                 };
                 let Some((until, late)) = deadline else { return Poll::Pending };
                 if timer.deadline() != until {

@@ -2,6 +2,7 @@
 
 use super::HttpSettings;
 use super::address::Address;
+use crate::access::Way;
 
 /// Refuses what would let strangers in.
 ///
@@ -12,6 +13,12 @@ pub(super) fn check(settings: &HttpSettings, at: &Address) -> Result<(), String>
     if is_open && settings.behind_proxy {
         return Err(
             "behind_proxy = true lets others in through the proxy, and auth = \"none\" asks nobody for proof: set another auth in [http]"
+                .into(),
+        );
+    }
+    if settings.behind_proxy && settings.access.auth.has(Way::Peer) {
+        return Err(
+            "behind_proxy = true and auth = \"peer\": everybody behind the proxy would be the proxy's user; take \"peer\" out of auth in [http]"
                 .into(),
         );
     }

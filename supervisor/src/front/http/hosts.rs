@@ -67,10 +67,10 @@ pub(super) async fn check(State(names): State<Arc<Names>>, request: Request, nex
     let via = request.extensions().get::<Via>().copied();
     let checked = match via {
         // Nothing but a program of this host comes over a Unix domain socket: a browser cannot.
-        Some(Via { local: None, .. }) => names.origin(request.headers(), None, false),
+        Some(via @ Via { local: None, .. }) => names.origin(request.headers(), None, via),
         Some(via) => asked(&request)
             .and_then(|authority| names.host(&authority, via).map(|()| authority))
-            .and_then(|authority| names.origin(request.headers(), Some(&authority), via.is_tls)),
+            .and_then(|authority| names.origin(request.headers(), Some(&authority), via)),
         None => Err((StatusCode::INTERNAL_SERVER_ERROR, "the connection is not known".to_owned())),
     };
     match checked {
@@ -111,7 +111,6 @@ fn asked(request: &Request) -> Result<Authority, Refusal> {
 impl Names {
     /// The address at which the request came in, `localhost` if that is a loopback address, and what is configured.
     fn host(&self, asked: &Authority, via: Via) -> Result<(), Refusal> {
-        let default = if via.is_tls { 443 } else { 80 };
         let told = || {
             (
                 StatusCode::MISDIRECTED_REQUEST,
@@ -122,30 +121,43 @@ impl Names {
         };
         let (name, port) = (name(asked), port(asked).map_err(|()| told())?);
         let is_configured = self.hosts.iter().any(|host| {
-            host.name == name && host.port.is_none_or(|allowed| allowed == port.unwrap_or(default))
+            host.name == name && host.port.is_none_or(|allowed| allowed == port.unwrap_or(default_port(via)))
         });
-        let is_local = via.local.is_some_and(|local| {
-            let address = local.ip().to_canonical();
-            let is_it = name.parse().is_ok_and(|named: IpAddr| named.to_canonical() == address)
-                || (address.is_loopback() && name == "localhost");
-            is_it && port.unwrap_or(default) == local.port()
-        });
-        if is_configured || is_local { Ok(()) } else { Err(told()) }
+        if is_configured || is_address(via, &name, port) { Ok(()) } else { Err(told()) }
     }
 
     /// None, as programs have it, a page of this server's own, or one that is configured.
-    fn origin(&self, headers: &HeaderMap, host: Option<&Authority>, is_tls: bool) -> Result<(), Refusal> {
-        let scheme = if is_tls { "https" } else { "http" };
-        let own = host.map(|host| format!("{scheme}://{}", host.as_str().to_lowercase()));
+    fn origin(&self, headers: &HeaderMap, host: Option<&Authority>, via: Via) -> Result<(), Refusal> {
+        let scheme = if via.is_tls { "https" } else { "http" };
+        let is_own = |origin: &str| {
+            let authority = origin.strip_prefix(scheme).and_then(|rest| rest.strip_prefix("://"));
+            authority.and_then(|own| Authority::from_str(own).ok()).is_some_and(|own| {
+                host == Some(&own) || port(&own).is_ok_and(|port| is_address(via, &name(&own), port))
+            })
+        };
         for origin in headers.get_all(header::ORIGIN) {
             let origin = origin.to_str().unwrap_or_default().to_lowercase();
-            if own.as_ref() != Some(&origin) && !self.origins.iter().any(|allowed| allowed.0 == origin) {
+            if !is_own(&origin) && !self.origins.iter().any(|allowed| allowed.0 == origin) {
                 let words = "pages of this origin may not come in: origins in [http] of the server's configuration lists those that may";
                 return Err((StatusCode::FORBIDDEN, words.to_owned()));
             }
         }
         Ok(())
     }
+}
+
+/// Whether that is the address of this host at which a request came in, or `localhost` where that is a loopback address.
+fn is_address(via: Via, name: &str, port: Option<u16>) -> bool {
+    via.local.is_some_and(|local| {
+        let address = local.ip().to_canonical();
+        let is_it = name.parse().is_ok_and(|named: IpAddr| named.to_canonical() == address)
+            || (address.is_loopback() && name == "localhost");
+        is_it && port.unwrap_or(default_port(via)) == local.port()
+    })
+}
+
+fn default_port(via: Via) -> u16 {
+    if via.is_tls { 443 } else { 80 }
 }
 
 /// In lower case, IPv6 without brackets, without the dot that ends a whole name.
@@ -207,8 +219,13 @@ mod tests {
 
     #[test]
     fn an_origin_is_none_or_our_own_or_configured() {
+        let via = Via { local: Some(([127, 0, 0, 1], 7300).into()), is_tls: false };
         for (origin, passes) in [
             ("http://127.0.0.1:7300", true),
+            ("http://localhost:7300", true),
+            ("http://mcp.example.com", true),
+            ("http://mcp.example.com:9", false),
+            ("http://localhost", false),
             ("https://app.example.com", true),
             ("https://APP.example.com", true),
             ("https://127.0.0.1:7300", false),
@@ -220,10 +237,10 @@ mod tests {
             ("", false),
         ] {
             let headers = HeaderMap::from_iter([(header::ORIGIN, origin.parse().expect("a value"))]);
-            let authority = Authority::from_static("127.0.0.1:7300");
-            assert_eq!(names().origin(&headers, Some(&authority), false).is_ok(), passes, "{origin}");
+            let authority = Authority::from_static("mcp.example.com");
+            assert_eq!(names().origin(&headers, Some(&authority), via).is_ok(), passes, "{origin}");
         }
-        assert!(names().origin(&HeaderMap::new(), None, false).is_ok());
+        assert!(names().origin(&HeaderMap::new(), None, via).is_ok());
     }
 
     #[test]

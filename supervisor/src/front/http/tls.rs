@@ -83,7 +83,8 @@ fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let shown = path.display();
     let text = text(path)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let chain = chain.map_err(|_| format!("{shown} is no valid PEM file"))?;
+    let chain = chain
+        .map_err(|_| format!("{shown} is no valid PEM file: it was cut off or changed, so write it again"))?;
     if chain.is_empty() {
         return Err(format!(
             "{shown} holds no certificate: certificate in [http.tls] names a PEM file that has -----BEGIN CERTIFICATE-----"

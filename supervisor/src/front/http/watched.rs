@@ -80,6 +80,11 @@ impl Watch {
         }
     }
 
+    /// Whether a request is being answered.
+    pub(super) fn is_active(&self) -> bool {
+        self.seen().active > 0
+    }
+
     fn has_read(&self) {
         let mut seen = self.seen();
         // Over HTTP/2 bytes may be of the connection alone.

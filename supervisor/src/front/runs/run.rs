@@ -125,6 +125,7 @@ impl Run {
             message = self.message() => match message {
                 Message::Question(posed) => Step::Question(posed),
                 Message::Progress(words) => Step::Progress(words),
+                Message::Passed(_) => Step::Progress(String::new()),
             },
             over = self.over() => Step::Over(over),
         }
@@ -141,6 +142,8 @@ impl Run {
         loop {
             match messages.recv().await {
                 Some(Message::Question(posed)) if posed.is_over() => {}
+                // Only calls that an AI client makes itself are told of so.
+                Some(Message::Passed(_)) => {}
                 Some(message) => return message,
                 None => std::future::pending().await,
             }

@@ -40,7 +40,7 @@ impl Suspended {
     /// cancelled. None if nothing is asked any more.
     pub(super) fn keep(&self, run: &Run, arguments: &JsonObject) -> Option<InputRequiredResult> {
         let (asked, until) = run.asked()?;
-        let (name, arguments) = (state(), arguments.clone());
+        let (name, arguments) = (new_handle(), arguments.clone());
         let keys = asked.keys().cloned().collect();
         let waiting = Waiting { owner: run.owner(), run: run.clone(), keys, arguments };
         self.requests().insert(name.clone(), waiting);
@@ -79,6 +79,6 @@ impl Suspended {
 }
 
 /// More than anybody guesses: 148 bits of the kernel's randomness.
-fn state() -> String {
+pub(in crate::front) fn new_handle() -> String {
     format!("{}{}", uuid::Uuid::now_v7().simple(), uuid::Uuid::now_v7().simple())
 }

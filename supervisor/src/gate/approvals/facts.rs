@@ -33,6 +33,9 @@ pub(crate) struct Facts {
     pub(crate) source: Option<String>,
     /// The line of the policy that leaves the call to a person.
     pub(crate) rule: String,
+    /// Whether the AI client calls it itself, and no code does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) directly: bool,
 }
 
 impl Facts {
@@ -62,6 +65,7 @@ impl Facts {
             line,
             source: source.map(|source| one_line(source.trim(), CODE_CHARS_MAX)),
             rule: pending.rule().to_string(),
+            directly: code.is_empty(),
         }
     }
 }

@@ -92,8 +92,9 @@ fn what(call: &Facts) -> String {
 
 fn one(call: &Facts) -> String {
     let kind = &call.kind;
+    let who = if call.directly { "The AI client" } else { "Running code" };
     let mut text = format!(
-        "Running code wants to use this {kind} of server {}:\n{}What it does, by the server's own word: {}.\n\
+        "{who} wants to use this {kind} of server {}:\n{}What it does, by the server's own word: {}.\n\
          With these arguments:\n{}",
         call.server,
         barred(&call.name),
@@ -114,6 +115,7 @@ fn one(call: &Facts) -> String {
 
 fn line(call: &Facts) -> String {
     match (call.line, &call.source) {
+        (None, _) if call.directly => String::new(),
         (None, _) => "The line of the code is not known.\n".to_owned(),
         (Some(line), Some(source)) => format!("Line {line} of the code:\n{}", barred(source)),
         (Some(line), None) => format!("The code is said to be at its line {line}, and has no such line.\n"),

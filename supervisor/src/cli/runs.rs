@@ -1,0 +1,95 @@
+//! `lockhouse runs`: what runs now, in every Lockhouse of this user.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::orders::ask_all;
+use super::table;
+use crate::control::{Order, Told, VERSION};
+use crate::executions::ListedRun;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// List the executions that are not over
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// End an execution: its worker is killed, and its AI client has an answer that says that it was cancelled
+    #[command(arg_required_else_help = true)]
+    End {
+        /// Its id
+        #[arg(required_unless_present = "all")]
+        execution: Option<String>,
+        /// All of them
+        #[arg(long, conflicts_with = "execution")]
+        all: bool,
+    },
+}
+
+pub(super) async fn runs(command: Command) -> ExitCode {
+    match command {
+        Command::List { json } => list(json).await,
+        Command::End { execution, .. } => end(execution).await,
+    }
+}
+
+async fn list(as_json: bool) -> ExitCode {
+    let mut runs: Vec<(u32, ListedRun)> = Vec::new();
+    for (pid, told) in ask_all(&Order::ListRuns(VERSION)).await {
+        if let Told::Runs(listed) = told {
+            runs.extend(listed.into_iter().map(|run| (pid, run)));
+        }
+    }
+    if as_json {
+        let row = |(pid, run): &(u32, ListedRun)| {
+            let mut row = serde_json::to_value(run).unwrap_or_default();
+            row["pid"] = (*pid).into();
+            row
+        };
+        println!("{:#}", json!(runs.iter().map(row).collect::<Vec<_>>()));
+    } else if runs.is_empty() {
+        println!("Nothing runs.");
+    } else {
+        let row = |(pid, run): &(u32, ListedRun)| {
+            let ListedRun { execution, client, language, session, state, age_s } = run;
+            let or_none = |word: &Option<String>| word.clone().unwrap_or_else(|| "-".into());
+            vec![
+                execution.clone(),
+                or_none(client),
+                language.clone(),
+                or_none(session),
+                state.clone(),
+                format!("{age_s:.1} s"),
+                pid.to_string(),
+            ]
+        };
+        let head = ["execution", "client", "language", "session", "state", "age", "lockhouse"];
+        println!("{}", table::render(&head, &runs.iter().map(row).collect::<Vec<_>>()));
+    }
+    ExitCode::SUCCESS
+}
+
+async fn end(execution: Option<String>) -> ExitCode {
+    let order = match &execution {
+        None => Order::EndRuns(VERSION),
+        Some(execution) => Order::EndRun(execution.clone()),
+    };
+    let mut count = 0;
+    for (pid, told) in ask_all(&order).await {
+        let Told::EndedRuns(ids) = told else { continue };
+        for id in ids {
+            println!("{id}: ended (lockhouse {pid})");
+            count += 1;
+        }
+    }
+    match execution {
+        Some(execution) if count == 0 => {
+            eprintln!("lockhouse: no execution {execution} runs; `lockhouse runs list` shows those that do");
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}

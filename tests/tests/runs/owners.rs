@@ -1,0 +1,108 @@
+//! Clients of one door: whose a run is, and whose turn.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lockhouse_tests::{Lockhouse, Table, Visitor, ensure, equal, wait_until};
+use serde_json::{Value, json};
+
+use crate::{ENDLESS, python};
+
+const CONFIG: &str = "[clients]\nrequests = \"10000/min\"\nruns = \"10000/min\"\nrunning = 1000\n";
+const EARLIER: &str = "2025-11-25";
+
+fn token(lockhouse: &Lockhouse, name: &str) -> String {
+    let created = lockhouse.run(&["token", "create", name]);
+    created.stdout.lines().last().expect("a token").trim().to_owned()
+}
+
+fn able() -> Value {
+    json!({"extensions": {"io.modelcontextprotocol/tasks": {}}})
+}
+
+#[tokio::test]
+async fn a_run_is_its_own_clients_business() {
+    let config = format!("{CONFIG}[runs]\nwait_seconds = 0.2\n");
+    let lockhouse = Lockhouse::with_fixture().config(&config);
+    let (own, other) = (token(&lockhouse, "own"), token(&lockhouse, "other"));
+    let door = lockhouse.door().await;
+    let mut table = Table::new("one client, and another who knows the handle");
+    let owner = door.visitor(Some(&own)).able(able());
+    let told = door.visitor(Some(&own)).run_code("python", ENDLESS).await;
+    let handle = told["handle"].clone();
+    table.row("control: it runs", equal(&told["status"], &json!("running")));
+    let strangers = [
+        ("2026-07-28", door.visitor(Some(&other)).able(able())),
+        (EARLIER, door.visitor(Some(&other)).able(able()).initialize(EARLIER).await.0),
+    ];
+    let words = |answer: &Value, handle: &Value| {
+        let handle = handle.as_str().unwrap_or("-");
+        answer["error"]["message"].as_str().unwrap_or_default().replace(handle, "HANDLE")
+    };
+    for (era, stranger) in strangers {
+        let mut row = |what: &str, outcome| table.row(format!("{era}: {what}"), outcome);
+        let unknown = json!("0".repeat(32));
+        let of_nobody = stranger.call("get_result", json!({"handle": unknown})).await;
+        let of_another = stranger.call("get_result", json!({"handle": handle})).await;
+        let same = words(&of_another, &handle) == words(&of_nobody, &unknown);
+        row("get_result", ensure(same && of_another["status"] == "error", &of_another));
+        for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
+            let of = async |id: &Value| {
+                let parameters = json!({"taskId": id, "inputResponses": {}});
+                stranger.request(method, parameters).await.answer()["error"].clone()
+            };
+            let (another, nobody) = (of(&handle).await, of(&unknown).await);
+            row(method, ensure(another["code"] == -32602 && another == nobody, (another, nobody)));
+        }
+    }
+    let now = owner.call("get_result", json!({"handle": handle, "wait_s": 0})).await;
+    table.row("it still runs", equal(&now["status"], &json!("running")));
+    let cancelled = owner.request("tasks/cancel", json!({"taskId": handle})).await.answer();
+    table.row("control: its own client ends it", ensure(cancelled.get("result").is_some(), &cancelled));
+    let ended = wait_until("it is over", async || {
+        let answer = owner.call("get_result", json!({"handle": handle})).await;
+        (answer["status"] != "running").then_some(answer)
+    });
+    table.row("and it is", equal(&ended.await["status"], &json!("cancelled")));
+    table.finish();
+}
+
+#[tokio::test]
+async fn one_that_floods_is_no_further_ahead_than_any_other() {
+    let config = format!("{CONFIG}[pool]\nidle = 1\nrunning = 2\n");
+    let lockhouse = Lockhouse::with_fixture().config(&config);
+    let (many, one) = (token(&lockhouse, "many"), token(&lockhouse, "one"));
+    let door = lockhouse.door().await;
+    let flooding: Visitor = door.visitor(Some(&many));
+    let answered = Arc::new(AtomicUsize::new(0));
+    let code = "from mcp_tools.fixture import slow\nslow(ms=100)['waited_ms']";
+    let floods: Vec<_> = (0..100)
+        .map(|_| {
+            let (flooding, answered) = (flooding.clone(), answered.clone());
+            tokio::spawn(async move {
+                let answer = flooding.call("run_code", python(code)).await;
+                answered.fetch_add(1, Ordering::Relaxed);
+                answer
+            })
+        })
+        .collect();
+    wait_until("the flood is under way", async || (answered.load(Ordering::Relaxed) > 2).then_some(())).await;
+    let mut table = Table::new("a client with one run beside another with a hundred");
+    let visitor = door.visitor(Some(&one));
+    for round in 0..3 {
+        let before = answered.load(Ordering::Relaxed);
+        let answer = visitor.call("run_code", python("'served'")).await;
+        let passed = answered.load(Ordering::Relaxed) - before;
+        table.row(format!("round {round}: served"), equal(&answer["value"], &json!("served")));
+        // Those that run, and their successors while the answer is on its way.
+        table.row(format!("round {round}: in its turn"), ensure(passed <= 8, passed));
+    }
+    let left = 100 - answered.load(Ordering::Relaxed);
+    table.row("control: the flood goes on", ensure(left > 20, left));
+    let mut ok = 0;
+    for flood in floods {
+        ok += usize::from(flood.await.unwrap()["value"] == 100);
+    }
+    table.row("and is served whole", equal(ok, 100));
+    table.finish();
+}
