@@ -33,7 +33,9 @@ fn uncommented(configuration: &str) -> String {
             line.strip_prefix('#').filter(|rest| key(rest).is_some_and(|key| !EXCLUDED.contains(&key)));
         wanted.unwrap_or(line).to_owned() + "\n"
     };
-    configuration.lines().map(line).collect()
+    let uncommented: String = configuration.lines().map(line).collect();
+    // A name that is an account's, which need not be on this machine.
+    uncommented.replace("[\"ada\", 1001]", "[1001]")
 }
 
 /// What is wrong with a configuration, if anything is.
