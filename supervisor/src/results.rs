@@ -36,15 +36,13 @@ pub(crate) struct Bounds {
     "no result {handle} is kept here: each is kept for {} s or until newer ones need its room, and for its own client alone\
      {}; run the code again",
     lifetime.as_secs(),
-    before.map_or_else(String::new, |age| format!(
-        ". What was kept before Lockhouse was started, {} s ago, ended with it", age.as_secs()
-    ))
+    if *is_young { ". This Lockhouse has run for less time than that, and what one before it kept ended with it" } else { "" }
 )]
 pub(crate) struct NotKept {
     handle: ResultHandle,
     lifetime: Duration,
-    /// How long ago there was another process whose results would be kept by now, had it not ended.
-    before: Option<Duration>,
+    /// Whether there may have been another process whose results would be kept by now, had it not ended.
+    is_young: bool,
 }
 
 /// The results that are kept.
@@ -103,9 +101,9 @@ impl Results {
             Place::Directory(directory) => directory.get(handle, &self.bounds, SystemTime::now()),
         };
         found.ok_or_else(|| {
-            let (lifetime, age) = (self.bounds.lifetime, self.since.elapsed());
-            let before = matches!(self.place, Place::Memory(_)).then_some(age).filter(|age| *age < lifetime);
-            NotKept { handle: handle.clone(), lifetime, before }
+            let lifetime = self.bounds.lifetime;
+            let is_young = matches!(self.place, Place::Memory(_)) && self.since.elapsed() < lifetime;
+            NotKept { handle: handle.clone(), lifetime, is_young }
         })
     }
 

@@ -86,7 +86,6 @@ async fn task(table: &mut Table, pair: &str, door: &Door, (one, other): (Option<
         .or(created["task"]["taskId"].as_str())
         .unwrap_or_else(|| panic!("{created}"))
         .to_owned();
-    let (own, theirs) = (own.with("mcp-name", &id), theirs.with("mcp-name", &id));
     for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
         let parameters = json!({"taskId": id, "inputResponses": {}});
         let answer = theirs.request(method, parameters).await.answer();

@@ -8,7 +8,8 @@ use serde_json::json;
 use crate::OPEN;
 
 const PAGE: &str = include_str!("../../../docs/metrics.md");
-const POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"echo\", \"add\", \"slow\"]\ncalls_per_execution = 2\n";
+const POLICY: &str =
+    "version = 1\n[servers.fixture]\nallow = [\"echo\", \"add\", \"slow\"]\ncalls_per_execution = 2\n";
 
 async fn figures(door: &Door) -> String {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();

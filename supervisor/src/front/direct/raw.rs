@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(unpacked(&carrying(RAW)).as_deref(), Some(expected.as_str()));
         let event = format!("id: 3\ndata: {}\n\n", carrying(RAW));
         let told = unpacked_lines(event.as_bytes()).expect("a packed line");
-        assert_eq!(String::from_utf8(told).expect("UTF-8"), format!("id: 3\ndata:{expected}\n\n"));
+        assert_eq!(String::from_utf8(told).expect("UTF-8"), format!("id: 3\ndata: {expected}\n\n"));
         assert_eq!(unpacked(&carrying("{\n \"a\":\r\n1}")).map(|told| told.contains('\n')), Some(false));
     }
 
