@@ -134,7 +134,6 @@ impl Visitor {
     }
 
     /// An HTTP request with the headers of this client, for what a test shapes itself.
-    #[must_use]
     pub fn http(&self, method: Method) -> RequestBuilder {
         let accept = "application/json, text/event-stream".to_owned();
         let mut headers = BTreeMap::from([("accept".to_owned(), accept)]);

@@ -77,10 +77,8 @@ async fn the_page_and_the_figures_are_the_same() {
     python(&format!("{call}for n in range(3): echo(value='a')")).await;
     python("import mcp_tools\nmcp_tools.list_tools('fixture')\nmcp_tools.list_tools('fixture')").await;
     python("while True: pass").await;
-    python(
-        "import mcp_tools\ntry:\n    mcp_tools.call_tool('made up by code', 'x', {})\nexcept Exception: pass",
-    )
-    .await;
+    python("import mcp_tools\ntry:\n    mcp_tools.call_tool('made_up', 'x', {})\nexcept Exception: pass")
+        .await;
     visitor.call("run_code", json!({"language": "cobol", "code": "1"})).await;
     visitor.run_code("typescript", "1").await;
     visitor.clone().with("host", "evil.example").request("tools/list", json!({})).await;
@@ -102,7 +100,7 @@ async fn the_page_and_the_figures_are_the_same() {
     table.row(
         "nothing that code or a client has made up",
         ensure(
-            !figures.contains("made up")
+            !figures.contains("made_up")
                 && !figures.contains("evil")
                 && !figures.contains("cobol")
                 && !figures.contains("echo"),
@@ -114,7 +112,7 @@ async fn the_page_and_the_figures_are_the_same() {
         ensure(found >= least, format!("{found} of {labels:?}"))
     };
     for (name, labels, least) in [
-        ("lockhouse_executions_total", &[("language", "python"), ("status", "ok")][..], 3.0),
+        ("lockhouse_executions_total", &[("language", "python"), ("status", "ok")][..], 2.0),
         ("lockhouse_executions_total", &[("status", "timeout")], 1.0),
         ("lockhouse_kills_total", &[("reason", "timeout")], 1.0),
         ("lockhouse_calls_total", &[("server", "fixture"), ("outcome", "ok")], 3.0),
