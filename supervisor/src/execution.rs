@@ -17,8 +17,8 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use lockhouse_protocol::{
-    Action, CallId, CodeError, ConversationLimits, ExceededLimit, ExecutionId, Exit, FromWorker, Job,
-    LOOKUPS_MAX, Outcome, Reply, Stream, ToWorker, frame,
+    Action, CallId, CodeError, ConversationLimits, ExceededLimit, Exit, FromWorker, Job, LOOKUPS_MAX,
+    Outcome, Reply, Stream, ToWorker, frame,
 };
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -77,7 +77,6 @@ type Answering<'a> = BoxFuture<'a, (CallId, Reply, Option<CallRecord>)>;
 /// Runs `code` until it ends, the clock does, or `cancelled`.
 pub(crate) async fn run(
     mut place: Place,
-    execution: ExecutionId,
     code: String,
     from: Requester,
     gate: &Gate,
@@ -86,6 +85,7 @@ pub(crate) async fn run(
     cancelled: &CancellationToken,
 ) -> Ended {
     let session = matches!(place, Place::Held(_));
+    let execution = from.caller.execution;
     let job = Job { execution, code, servers: from.scope.servers().to_vec(), session };
     let (out, cpu) = place.begin(limits.cpu);
     let mut run = Run {

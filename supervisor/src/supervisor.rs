@@ -341,7 +341,7 @@ impl Supervisor {
         };
         note(audit.execution(execution, from.caller.client.as_ref(), program));
         let stopped = cancelled.child_token();
-        let running = execution::run(place, execution, request.code, from, &gate, &limits, looks, &stopped);
+        let running = execution::run(place, request.code, from, &gate, &limits, looks, &stopped);
         let stopping = async {
             let ended = async {
                 match &turn {

@@ -229,7 +229,7 @@ impl Front {
             }
             _ => return Err(invalid("there is nothing of that kind to complete")),
         };
-        let verb = Verb::Complete(request);
+        let verb = Verb::Complete(Box::new(request));
         let request =
             Request { server, item, verb, arguments: JsonObject::new(), responses: None, state: None };
         let mut result = CompleteResult::default();

@@ -46,7 +46,7 @@ pub(super) struct Runs {
 /// What a handle stands for.
 enum Found {
     Run(Run),
-    Over(Over),
+    Over(Box<Over>),
 }
 
 impl Runs {

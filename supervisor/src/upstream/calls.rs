@@ -229,7 +229,7 @@ fn verb_request(verb: &Verb, item: &Item) -> ClientRequest {
             ClientRequest::SubscribeRequest(SubscribeRequest::new(SubscribeRequestParams::new(uri())))
         }
         Verb::Complete(parameters) => {
-            ClientRequest::CompleteRequest(CompleteRequest::new(parameters.clone()))
+            ClientRequest::CompleteRequest(CompleteRequest::new((**parameters).clone()))
         }
         Verb::Usual => request(item, Map::new(), Given::default()),
     }

@@ -15,7 +15,7 @@ pub(crate) enum Verb {
     #[default]
     Usual,
     /// What one of its arguments could be.
-    Complete(CompleteRequestParams),
+    Complete(Box<CompleteRequestParams>),
     /// To be told when a resource changes.
     Subscribe,
 }

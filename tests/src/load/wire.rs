@@ -199,6 +199,6 @@ impl Connection {
 
 fn last_message(events: &str) -> Option<Value> {
     let data = events.lines().filter_map(|line| line.strip_prefix("data:"));
-    let messages = data.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
-    messages.filter(|message| message.get("id").is_some()).last()
+    let mut messages = data.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
+    messages.rfind(|message| message.get("id").is_some())
 }
