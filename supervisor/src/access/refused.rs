@@ -108,6 +108,14 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
+    /// When there is room again for a client that asks too often.
+    pub(crate) fn room_after(&self) -> Option<Duration> {
+        match self.why {
+            Why::TooMany(wait) => Some(wait),
+            _ => None,
+        }
+    }
+
     /// For `WWW-Authenticate`.
     fn authenticate(&self) -> Option<HeaderValue> {
         if !self.challenge.bearer

@@ -188,6 +188,9 @@ async fn end_idle(sessions: &McpSessions) {
     }
 }
 
+/// How long a client waits for the word that it asks too often, at most: on one connection it can ask no faster.
+const TOO_MANY_ANSWERED_AFTER: Duration = Duration::from_secs(1);
+
 /// Lets a request in as the client that it proves to be from. What is answered in parts ends when that counts no more.
 async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
@@ -195,6 +198,10 @@ async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) 
     let principal = match access.admit(&head, peer.as_ref()).await {
         Ok(principal) => principal,
         Err(refused) => {
+            // Whoever asks again at once would have more of this process than all others: a refusal is cheap only if it is rare.
+            if let Some(wait) = refused.room_after() {
+                tokio::time::sleep(wait.min(TOO_MANY_ANSWERED_AFTER)).await;
+            }
             let response = refused.into_response();
             match response.status() {
                 StatusCode::UNAUTHORIZED => telemetry::auth_failed(),

@@ -42,8 +42,9 @@ const CONFIG: &str = "\
 [http.limits]
 connections_per_peer = 600
 [clients]
-runs = \"60/min\"
-running = 4
+requests = \"120/min\"
+runs = \"30/min\"
+running = 1
 ";
 
 struct Arguments {
