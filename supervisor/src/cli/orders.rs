@@ -35,3 +35,21 @@ async fn ask(path: &Path, order: &Order) -> Option<Told> {
     let line = read_line(&mut from, LINE_BYTES_MAX).await.ok()??;
     serde_json::from_str(&line).ok()
 }
+
+/// What each has listed, as JSON, with the process that it is of.
+pub(super) fn to_json<T: serde::Serialize>(listed: &[(u32, T)]) -> serde_json::Value {
+    let row = |(pid, one): &(u32, T)| {
+        let mut row = serde_json::to_value(one).unwrap_or_default();
+        row["pid"] = (*pid).into();
+        row
+    };
+    listed.iter().map(row).collect()
+}
+
+/// Says what a process has ended, and how many that are.
+pub(super) fn tell_ended(pid: u32, ended: &[String]) -> usize {
+    for name in ended {
+        println!("{name}: ended (lockhouse {pid})");
+    }
+    ended.len()
+}

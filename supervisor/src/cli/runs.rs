@@ -2,10 +2,7 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
-
-use super::orders::ask_all;
-use super::table;
+use super::{orders, table};
 use crate::control::{Order, Told, VERSION};
 use crate::executions::ListedRun;
 
@@ -38,18 +35,13 @@ pub(super) async fn runs(command: Command) -> ExitCode {
 
 async fn list(as_json: bool) -> ExitCode {
     let mut runs: Vec<(u32, ListedRun)> = Vec::new();
-    for (pid, told) in ask_all(&Order::ListRuns(VERSION)).await {
+    for (pid, told) in orders::ask_all(&Order::ListRuns(VERSION)).await {
         if let Told::Runs(listed) = told {
             runs.extend(listed.into_iter().map(|run| (pid, run)));
         }
     }
     if as_json {
-        let row = |(pid, run): &(u32, ListedRun)| {
-            let mut row = serde_json::to_value(run).unwrap_or_default();
-            row["pid"] = (*pid).into();
-            row
-        };
-        println!("{:#}", json!(runs.iter().map(row).collect::<Vec<_>>()));
+        println!("{:#}", orders::to_json(&runs));
     } else if runs.is_empty() {
         println!("Nothing runs.");
     } else {
@@ -78,11 +70,9 @@ async fn end(execution: Option<String>) -> ExitCode {
         Some(execution) => Order::EndRun(execution.clone()),
     };
     let mut count = 0;
-    for (pid, told) in ask_all(&order).await {
-        let Told::EndedRuns(ids) = told else { continue };
-        for id in ids {
-            println!("{id}: ended (lockhouse {pid})");
-            count += 1;
+    for (pid, told) in orders::ask_all(&order).await {
+        if let Told::EndedRuns(ended) = told {
+            count += orders::tell_ended(pid, &ended);
         }
     }
     match execution {

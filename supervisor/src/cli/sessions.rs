@@ -2,10 +2,7 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
-
-use super::orders::ask_all;
-use super::{USAGE, table};
+use super::{USAGE, orders, table};
 use crate::control::{Order, Told, VERSION};
 use crate::sessions::{Listed, SessionName};
 
@@ -38,18 +35,13 @@ pub(super) async fn sessions(command: Command) -> ExitCode {
 
 async fn list(as_json: bool) -> ExitCode {
     let mut sessions: Vec<(u32, Listed)> = Vec::new();
-    for (pid, told) in ask_all(&Order::ListSessions(VERSION)).await {
+    for (pid, told) in orders::ask_all(&Order::ListSessions(VERSION)).await {
         if let Told::Sessions(listed) = told {
             sessions.extend(listed.into_iter().map(|session| (pid, session)));
         }
     }
     if as_json {
-        let row = |(pid, session): &(u32, Listed)| {
-            let mut row = serde_json::to_value(session).unwrap_or_default();
-            row["pid"] = (*pid).into();
-            row
-        };
-        println!("{:#}", json!(sessions.iter().map(row).collect::<Vec<_>>()));
+        println!("{:#}", orders::to_json(&sessions));
     } else if sessions.is_empty() {
         println!("No session is open.");
     } else {
@@ -83,11 +75,9 @@ async fn end(name: Option<String>) -> ExitCode {
         }
     };
     let mut count = 0;
-    for (pid, told) in ask_all(&order).await {
-        let Told::Ended(names) = told else { continue };
-        for name in names {
-            println!("{name}: ended (lockhouse {pid})");
-            count += 1;
+    for (pid, told) in orders::ask_all(&order).await {
+        if let Told::Ended(ended) = told {
+            count += orders::tell_ended(pid, &ended);
         }
     }
     match name {
