@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo load test test-quick test-load-subset test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal bench-search bench-shapes bench-tokens fuzz lint install package test-package package-mcpb container tools tools-for-tests clean test-inspector
+.PHONY: build demo load test test-quick test-load-subset test-traces test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal bench-search bench-shapes bench-tokens fuzz lint install package test-package package-mcpb container tools tools-for-tests clean test-inspector
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -11,8 +11,8 @@ build: tools
 demo: build
 	target/release/lockhouse demo
 
-# Everything: unit, property, snapshot and black-box tests, then real upstream servers and tasks from outside in both languages.
-test: tools-for-tests test-quick test-upstreams-subset test-stubs test-bfcl-subset
+# Everything: unit, property, snapshot and black-box tests, traces, then real upstream servers and tasks from outside in both languages.
+test: tools-for-tests test-quick test-traces test-upstreams-subset test-stubs test-bfcl-subset
 
 test-quick: tools
 	tests/libraries/prepare.sh
@@ -52,10 +52,16 @@ test-bfcl-subset: tools
 	tests/bfcl/run.sh --subset
 	tests/bfcl/run.sh --subset --sessions
 
+# Traces of OpenTelemetry, of a program that is built to send them: its library of HTTP is built once more for that.
+test-traces: tools
+	$(CARGO) build --locked -p lockhouse -p lockhouse-worker -p lockhouse-python -p lockhouse-tests --features lockhouse/otel
+	$(CARGO) test --locked -p lockhouse-tests --test telemetry -- --ignored traces
+	$(CARGO) build --locked -p lockhouse
+
 # Half a minute of it, with few clients: no answer is wrong or lost.
 test-load-subset: tools
 	$(CARGO) build --locked --workspace
-	target/debug/load --clients 40 --seconds 10 --hostile-seconds 40 --think-ms 2000
+	target/debug/load --clients 40 --seconds 10 --hostile-seconds 60 --think-ms 2000
 
 # What the official conformance suite of MCP requires of a client and of a server: some minutes, and npm brings the suite.
 test-conformance: tools

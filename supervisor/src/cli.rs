@@ -38,7 +38,7 @@ use lockhouse_policies::Policy;
 use crate::config::{self, ConfigError, Files, Settings};
 use crate::execution::Language;
 use crate::supervisor::{StartError, Supervisor};
-use crate::telemetry::log;
+use crate::telemetry::{log, traces};
 
 /// Wrong arguments, or a file that cannot be used; clap's own exit status is the same.
 pub(crate) const USAGE: u8 = 2;
@@ -125,11 +125,11 @@ pub(crate) fn main() -> ExitCode {
         Command::Serve(_) => config::log_format(&files),
         _ => log::Format::Text,
     };
-    log::install(format, default_log(&command));
     give_memory_back();
     if let Err(error) = harden() {
         return complain(&error, UNAVAILABLE);
     }
+    log::install(format, default_log(&command));
     // One thread for everything: zygotes end with the thread that started them, and no call pays for a change of
     // thread on its way.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -164,6 +164,7 @@ pub(crate) fn main() -> ExitCode {
             },
         }
     });
+    traces::flush();
     if output::failed() { ExitCode::from(UNAVAILABLE) } else { status }
 }
 

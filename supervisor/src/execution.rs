@@ -11,6 +11,7 @@ mod shown;
 mod told;
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -36,6 +37,9 @@ use crate::gate::{Asked, CallRecord, Gate, Requester};
 use crate::pool::{Death, Worker};
 
 const READ_BYTES: usize = 64 * 1024;
+/// After this a run of a client among many yields to shorter ones, and to whatever else this host does: who computes for long
+/// keeps nobody waiting.
+const SHORT_RUN: Duration = Duration::from_millis(50);
 /// Replies that wait to be written to a worker, bytes, before it is no longer heard.
 const OUT_BYTES_MAX: usize = 1024 * 1024;
 /// How long the zygote may take to reap a worker that was ended.
@@ -179,7 +183,9 @@ impl Run<'_> {
     ) -> Ending {
         let mut clock = self.from.caller.questions.clock(self.limits.wall);
         let mut buffer = vec![0; READ_BYTES];
+        let mut short = pin!(tokio::time::sleep(SHORT_RUN));
         let (mut cpu, mut is_cancelled) = (self.cpu, false);
+        let mut is_short = self.from.principal.owner().is_limited();
         loop {
             let worker = self.place.worker();
             let (mut from, mut to) = (&worker.stream, &worker.stream);
@@ -210,6 +216,10 @@ impl Run<'_> {
                 }
                 true = Self::cpu_runs_out(&mut cpu, &worker.process) => {
                     return Ending::Limit(self.cpu_limit(), None);
+                }
+                () = &mut short, if is_short => {
+                    is_short = false;
+                    worker.process.yield_to_others();
                 }
                 Some(asked) = looks.next() => drop(asked.send(self.course(started.elapsed()))),
                 Some((call, reply, record)) = self.answering.next(), if hears => {

@@ -29,6 +29,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use direct::{Direct, List};
 pub(crate) use runs::RunSettings;
@@ -40,6 +41,7 @@ use crate::execution::Language;
 use crate::results;
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
+use crate::telemetry::traces;
 
 /// The tool list never changes while we run.
 const TOOLS_TTL_MS: u64 = 3_600_000;
@@ -109,38 +111,13 @@ impl ServerHandler for Front {
 
     async fn call_tool(
         &self,
-        mut request: CallToolRequestParams,
+        request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let principal = self.principal(&context)?;
-        let arguments = request.arguments.take().unwrap_or_default();
-        let tool = match request.name.as_ref() {
-            "run_code" => Tool::RunCode,
-            "get_result" => Tool::GetResult,
-            "search_tools" => {
-                let client = client(&principal, &context);
-                return Ok(self.search_tools(&principal, &arguments, client.as_ref()).await.into());
-            }
-            "health" if self.supervisor.settings().health_tool => return Ok(self.health(&principal).into()),
-            other => {
-                let other = beginning(other);
-                let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
-                let unknown = || ErrorData::invalid_params(told, None);
-                request.arguments = Some(arguments);
-                return self.call_directly(request, &context).await?.ok_or_else(unknown);
-            }
-        };
-        if let Some(state) = request.request_state {
-            let said = (state.as_str(), request.input_responses.unwrap_or_default());
-            return Ok(self.resume(&principal, tool, &arguments, said, &context).await);
-        }
-        Ok(match tool {
-            Tool::RunCode => self.run_code(&principal, &arguments, &context).await,
-            Tool::GetResult => match self.outcome(&principal, &arguments, &context).await {
-                Some(response) => response,
-                None => self.get_result(&principal, &arguments).into(),
-            },
-        })
+        let span = traces::asked(&request.name, &context.meta);
+        let answer = self.called(request, context).instrument(span.clone()).await;
+        traces::answered(&span, &answer);
+        answer
     }
 
     async fn get_task(
@@ -274,6 +251,42 @@ impl ServerHandler for Front {
 }
 
 impl Front {
+    async fn called(
+        &self,
+        mut request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let principal = self.principal(&context)?;
+        let arguments = request.arguments.take().unwrap_or_default();
+        let tool = match request.name.as_ref() {
+            "run_code" => Tool::RunCode,
+            "get_result" => Tool::GetResult,
+            "search_tools" => {
+                let client = client(&principal, &context);
+                return Ok(self.search_tools(&principal, &arguments, client.as_ref()).await.into());
+            }
+            "health" if self.supervisor.settings().health_tool => return Ok(self.health(&principal).into()),
+            other => {
+                let other = beginning(other);
+                let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
+                let unknown = || ErrorData::invalid_params(told, None);
+                request.arguments = Some(arguments);
+                return self.call_directly(request, &context).await?.ok_or_else(unknown);
+            }
+        };
+        if let Some(state) = request.request_state {
+            let said = (state.as_str(), request.input_responses.unwrap_or_default());
+            return Ok(self.resume(&principal, tool, &arguments, said, &context).await);
+        }
+        Ok(match tool {
+            Tool::RunCode => self.run_code(&principal, &arguments, &context).await,
+            Tool::GetResult => match self.outcome(&principal, &arguments, &context).await {
+                Some(response) => response,
+                None => self.get_result(&principal, &arguments).into(),
+            },
+        })
+    }
+
     /// Our own tools, which are always the same.
     fn own_tools(&self) -> Vec<rmcp::model::Tool> {
         let mut tools = tools::all();

@@ -24,7 +24,7 @@ use crate::results::Results;
 use crate::service::Life;
 use crate::sessions::{NoTurn, SessionKey, Sessions, Turn};
 use crate::skills::Skills;
-use crate::telemetry::{self, Stage};
+use crate::telemetry::{self, Stage, traces};
 use crate::upstream::{Caller, Upstreams};
 pub(crate) use direct::Landed;
 pub(crate) use health::Health;
@@ -234,7 +234,9 @@ impl Supervisor {
             tracing::debug!(status = answer.status.as_str(), "a run ended");
             answer
         };
-        let answer = answering.instrument(span).await;
+        let traced = traces::run(execution, language);
+        let answer = answering.instrument(span).instrument(traced.clone()).await;
+        traces::ended(&traced, answer.status.as_str());
         telemetry::answered(language, answer.refusal.map_or(answer.status.as_str(), |_| "refused"));
         answer
     }
@@ -307,7 +309,7 @@ impl Supervisor {
         let patience = self.settings.limits.wall.max(LEASE_PATIENCE);
         let asked = Instant::now();
         let place = tokio::select! {
-            place = tokio::time::timeout(patience, self.place(principal.owner(), &request)) => place.unwrap_or_else(|_| {
+            place = tokio::time::timeout(patience, self.place(principal.owner(), &request)).instrument(traces::part("wait for a worker")) => place.unwrap_or_else(|_| {
                 let patience = patience.as_secs_f32();
                 let reason = format!("no worker became free within {patience} s");
                 Err(NoPlace::busy(reason, RETRY_AFTER))
@@ -341,7 +343,8 @@ impl Supervisor {
         };
         note(audit.execution(execution, from.caller.client.as_ref(), program));
         let stopped = cancelled.child_token();
-        let running = execution::run(place, request.code, from, &gate, &limits, looks, &stopped);
+        let running = execution::run(place, request.code, from, &gate, &limits, looks, &stopped)
+            .instrument(traces::part("run in the worker"));
         let stopping = async {
             let ended = async {
                 match &turn {

@@ -7,6 +7,7 @@
 mod catalogue;
 mod gauges;
 pub(crate) mod log;
+pub(crate) mod traces;
 
 use std::sync::OnceLock;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 
 mod file;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -127,6 +127,8 @@ impl Tokens {
         loop {
             every.tick().await;
             self.look();
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.end_those_that_count_no_more();
         }
     }
 
@@ -161,7 +163,7 @@ impl Tokens {
     fn look(&self) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match self.file.stamp() {
-            Ok(stamp) if stamp == known.stamp && known.fault.is_none() => {}
+            Ok(stamp) if stamp == known.stamp && known.fault.is_none() => return,
             Ok(stamp) => match self.file.read() {
                 Ok(issued) => *known = Known { stamp, issued, fault: None, ..std::mem::take(&mut known) },
                 Err(fault) => known.fail(fault),
@@ -185,9 +187,11 @@ impl Known {
         if self.fault.is_some() {
             return;
         }
-        let (issued, now) = (&self.issued, SystemTime::now());
+        let now = SystemTime::now();
+        let valid = self.issued.iter().filter(|issued| issued.state(now) == "valid");
+        let valid: HashSet<Digest> = valid.map(|issued| issued.sha256).collect();
         self.holders.retain(|digest, over| {
-            let counts = issued.iter().any(|one| one.sha256 == *digest && one.state(now) == "valid");
+            let counts = valid.contains(digest);
             if !counts {
                 over.cancel();
             }

@@ -49,6 +49,7 @@ pub(super) struct HttpTls {
 pub(super) struct Limits {
     connections: u32,
     connections_per_peer: u32,
+    connections_per_peer_per_second: u32,
     tls_seconds: f64,
     head_seconds: f64,
     body_seconds: f64,
@@ -69,6 +70,7 @@ impl Default for Limits {
         Self {
             connections: 1_024,
             connections_per_peer: 256,
+            connections_per_peer_per_second: 50,
             tls_seconds: 10.0,
             head_seconds: 10.0,
             body_seconds: 30.0,
@@ -88,11 +90,16 @@ impl Default for Limits {
 
 impl Limits {
     /// Whether each key can work, and what it can be.
-    pub(super) fn checks(&self) -> [(bool, &'static str, &'static str); 16] {
+    pub(super) fn checks(&self) -> [(bool, &'static str, &'static str); 17] {
         let seconds = |of: f64| (0.01..=3_600.0).contains(&of);
         [
             ((1..=65_536).contains(&self.connections), "connections", "1 to 65536"),
             ((1..=65_536).contains(&self.connections_per_peer), "connections_per_peer", "1 to 65536"),
+            (
+                (1..=65_536).contains(&self.connections_per_peer_per_second),
+                "connections_per_peer_per_second",
+                "1 to 65536",
+            ),
             (seconds(self.tls_seconds), "tls_seconds", "0.01 to 3600"),
             (seconds(self.head_seconds), "head_seconds", "0.01 to 3600"),
             (seconds(self.body_seconds), "body_seconds", "0.01 to 3600"),
@@ -118,6 +125,7 @@ impl Limits {
         HttpLimits {
             connections: self.connections as usize,
             connections_per_peer: self.connections_per_peer as usize,
+            connections_per_peer_per_second: self.connections_per_peer_per_second,
             tls: Duration::from_secs_f64(self.tls_seconds),
             head: Duration::from_secs_f64(self.head_seconds),
             body: Duration::from_secs_f64(self.body_seconds),

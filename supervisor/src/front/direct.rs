@@ -20,6 +20,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
+use tracing::Instrument;
 
 pub(super) use changes::Connected;
 use flight::{Answered, Flight, Held, SEVERITIES};
@@ -291,8 +292,8 @@ impl Front {
         let token = self.closing.child_token();
         let cancelling = token.clone().drop_guard();
         let supervisor = self.supervisor.clone();
-        let landed =
-            tokio::spawn(async move { supervisor.call_directly(line, wire, asked, arguments, &token).await });
+        let calling = async move { supervisor.call_directly(line, wire, asked, arguments, &token).await };
+        let landed = tokio::spawn(calling.in_current_span());
         Flight { landed, messages: followed.messages, _cancelling: cancelling }
     }
 

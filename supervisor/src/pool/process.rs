@@ -1,12 +1,16 @@
 //! Looking at a worker's process, and ending it, from outside.
-#![allow(unsafe_code)] // pidfd_send_signal has no wrapper in nix.
+#![allow(unsafe_code)] // pidfd_send_signal and sched_setscheduler have no wrapper in nix.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+
+/// A thread begins with the scheduling of the one that made it, so that those made between two looks are few, and then none.
+const LOOKS_FOR_THREADS: usize = 8;
 
 /// A process that cannot be mistaken for a later one with the same number.
 #[derive(Debug)]
@@ -33,10 +37,17 @@ impl WorkerProcess {
         };
     }
 
+    /// From now on everybody else's work comes first, that of other workers included, and nothing takes that back. A CPU that
+    /// does only such work counts as free for all other. Nothing happens where the system does not let us.
+    pub(crate) fn yield_to_others(&self) {
+        let (pid, Ok(pidfd)) = (self.pid, self.pidfd.try_clone()) else { return };
+        // It may have thousands of threads, and nobody is to wait for a look at each.
+        tokio::task::spawn_blocking(move || idle(pid, &pidfd));
+    }
+
     /// Whether the process has not ended. What was read of its number before this says true was about it.
     pub(crate) fn is_alive(&self) -> bool {
-        let mut ended = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
-        poll(&mut ended, PollTimeout::ZERO) == Ok(0)
+        is_alive(&self.pidfd)
     }
 
     /// Its number in `/proc`, as the kernel gives it for the descriptor: another one in a `/proc` of other processes.
@@ -68,5 +79,27 @@ impl Drop for WorkerProcess {
     fn drop(&mut self) {
         // Whatever happened: a worker that nobody holds must not live.
         self.signal(Signal::SIGKILL);
+    }
+}
+
+fn is_alive(pidfd: &OwnedFd) -> bool {
+    let mut ended = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+    poll(&mut ended, PollTimeout::ZERO) == Ok(0)
+}
+
+/// Has all threads of a process run only where no other wants to.
+fn idle(pid: Pid, pidfd: &OwnedFd) {
+    let (mut idle, plain) = (BTreeSet::new(), libc::sched_param { sched_priority: 0 });
+    for _ in 0..LOOKS_FOR_THREADS {
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return };
+        let numbers = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok());
+        let new: Vec<i32> = numbers.filter(|thread| idle.insert(*thread)).collect();
+        if new.is_empty() || !is_alive(pidfd) {
+            return;
+        }
+        for thread in new {
+            // SAFETY: the parameters are read in the call alone. A thread that is gone is no failure.
+            unsafe { libc::sched_setscheduler(thread, libc::SCHED_IDLE, &raw const plain) };
+        }
     }
 }

@@ -14,6 +14,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
+use super::traces;
+
 /// What lines are written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -30,8 +32,9 @@ pub(crate) enum Format {
 /// Begins to log what `LOCKHOUSE_LOG` says, or else `default`.
 pub(crate) fn install(format: Format, default: &str) {
     let filter = EnvFilter::try_from_env("LOCKHOUSE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    // What rmcp says while it authorizes may hold codes and tokens.
-    let silent = ["rmcp::transport::auth=off"].map(|directive| directive.parse().ok());
+    // What rmcp says while it authorizes may hold codes and tokens; spans of traces are no lines.
+    let traces = format!("{}=off", traces::TARGET);
+    let silent = ["rmcp::transport::auth=off", traces.as_str()].map(|directive| directive.parse().ok());
     let filter = silent.into_iter().flatten().fold(filter, EnvFilter::add_directive);
     let (layer, trouble) = match format {
         Format::Text => (text(), None),
@@ -42,9 +45,18 @@ pub(crate) fn install(format: Format, default: &str) {
             Err(error) => (text(), Some(error)),
         },
     };
-    tracing_subscriber::registry().with(layer.with_filter(filter)).init();
+    let (sent, not_sent) = match traces::layer() {
+        Ok(layer) => (layer, None),
+        Err(reason) => (None, Some(reason)),
+    };
+    tracing_subscriber::registry().with(layer.with_filter(filter)).with(sent).init();
     if let Some(error) = trouble {
         tracing::warn!("there is no journal to log to, and lines go to standard error: {error}");
+    }
+    if let Some(reason) = not_sent {
+        tracing::warn!(
+            "no traces are sent to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names: {reason}"
+        );
     }
 }
 

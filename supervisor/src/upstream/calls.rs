@@ -22,7 +22,7 @@ use super::result::{self, Reading};
 use super::slots::Slot;
 use super::transport::{CUT_OFF, NOT_JSON, TOO_LARGE};
 use super::wire::{Failed, Verb, Wire};
-use crate::telemetry;
+use crate::telemetry::{self, traces};
 
 /// Characters of a server's error text that are passed on.
 const ERROR_CHARS_MAX: usize = 4_000;
@@ -110,12 +110,15 @@ impl Connection {
                 Some(verb) => verb_request(verb, item),
             };
             let sent = Instant::now();
-            let raw = match send_for(caller, ticket, offer.peer.clone(), request, patience).await {
+            let span = traces::requested(&self.name, item);
+            let sending = send_for(caller, ticket, offer.peer.clone(), request, patience, &span);
+            let raw = match sending.await {
                 Ok(raw) => {
                     self.note(None, sent.elapsed());
                     raw
                 }
                 Err(Unanswered::Failed(error)) => {
+                    traces::fail(&span, error_kind(&error));
                     self.note(Some(&error), sent.elapsed());
                     if let (Some(wire), ServiceError::McpError(error)) = (wire, &error) {
                         self.fail(wire, error);
@@ -216,6 +219,16 @@ impl Connection {
                 format!("server {name} ended during the call; whether the call took effect is not known"),
             ),
         }
+    }
+}
+
+/// For people who watch: a word of ours.
+fn error_kind(error: &ServiceError) -> &'static str {
+    match error {
+        ServiceError::McpError(_) => "mcp_error",
+        ServiceError::Timeout { .. } => "timeout",
+        ServiceError::Cancelled { .. } => "cancelled",
+        _ => "unavailable",
     }
 }
 

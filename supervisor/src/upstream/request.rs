@@ -9,11 +9,13 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
+use tracing::Span;
 
 use super::callers::{Caller, Ticket};
 use super::host::asks_people;
 use super::http;
 use crate::ai_client::{AiClient, Clock};
+use crate::telemetry::traces;
 
 /// How long telling a server that a request is cancelled may take. Nobody waits for it.
 pub(super) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -61,9 +63,11 @@ pub(super) async fn send_for(
     peer: Peer<RoleClient>,
     request: ClientRequest,
     patience: Patience,
+    span: &Span,
 ) -> Result<String, Unanswered> {
     let clock = caller.questions.clock(patience.limit);
-    let options = options_for(caller, &peer);
+    let mut options = options_for(caller, &peer);
+    traces::hand_on(span, &mut options.meta);
     exchange(peer, request, options, clock, patience.restarts, Some(ticket)).await
 }
 

@@ -2,9 +2,10 @@
 //! is hostile.
 //!
 //! `load [--clients N] [--seconds N] [--hostile-seconds N] [--think-ms N] [--json FILE]`. First all behave for `--seconds`;
-//! then phases with and without the hostile client take turns for `--hostile-seconds`, so that both are measured under the
-//! same circumstances. Exit status 1 if an answer was wrong or lost, 2 for wrong arguments. The clients share the machine with
-//! what they measure: times are those of this machine, and the ratio of the two kinds of phase is what can be compared.
+//! then for `--hostile-seconds` turns without the hostile client, beside a process that computes where a CPU is free, and with
+//! the hostile client follow each other, so that all are measured under the same circumstances. Exit status 1 if an answer was wrong or lost, 2 for wrong arguments. The clients share the machine with
+//! what they measure: times are those of this machine, and the ratio of the two kinds of phase is what can be compared. The
+//! hostile client is a process of its own with the least priority, since its own work would be another machine's.
 
 #![allow(clippy::print_stdout)] // A table is what it is for.
 
@@ -20,9 +21,9 @@ mod wire;
 use std::error::Error;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use figures::{Figures, Summary};
 use lockhouse_tests::Lockhouse;
@@ -32,7 +33,7 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 
 const USAGE: &str =
     "usage: load [--clients N] [--seconds N] [--hostile-seconds N] [--think-ms N] [--json FILE]";
-/// One turn of a phase with, or without, the hostile client.
+/// One turn of one kind.
 const TURN: Duration = Duration::from_secs(20);
 /// After a hostile turn: what it left behind ends.
 const REST: Duration = Duration::from_secs(5);
@@ -55,8 +56,24 @@ struct Arguments {
     json: Option<PathBuf>,
 }
 
+/// For the process of another kind of turn, in its environment: what it does.
+const TOKEN: &str = "LOAD_HOSTILE_TOKEN";
+const COMPUTES: &str = "LOAD_COMPUTES";
+/// How long a process that computes does so, and rests: what the configuration lets the hostile client's runs do.
+const SPELL: Duration = Duration::from_secs(1);
+
 #[tokio::main]
 async fn main() -> ExitCode {
+    if let Ok(token) = std::env::var(TOKEN) {
+        let host = std::env::args().nth(1).unwrap_or_default();
+        hostile::hurt(host, token).await;
+        return ExitCode::SUCCESS;
+    }
+    while std::env::var_os(COMPUTES).is_some() {
+        let began = Instant::now();
+        while began.elapsed() < SPELL {}
+        std::thread::sleep(SPELL);
+    }
     let Some(arguments) = arguments() else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
@@ -87,7 +104,7 @@ async fn measure(arguments: &Arguments) -> Fallible<bool> {
     let mut memory = Vec::new();
     for sample in 0..SAMPLES {
         tokio::time::sleep(arguments.quiet / SAMPLES as u32).await;
-        let (kib, files) = figures::remains(daemon.process.id());
+        let (kib, files) = figures::remains(daemon.process.0.id());
         println!(
             "  {:>4} s  memory {:>6.1} MiB  open files {files}",
             (arguments.quiet / SAMPLES as u32).as_secs() * (sample as u64 + 1),
@@ -101,34 +118,41 @@ async fn measure(arguments: &Arguments) -> Fallible<bool> {
         "", "answers", "wrong", "lost", "p50 ms", "p95 ms", "p99 ms", "max ms"
     );
     row("all behave", &all);
-    let (mut without, mut with) = (Summary::default(), Summary::default());
-    let turns = arguments.hostile.as_secs() / (2 * TURN.as_secs());
+    let (mut without, mut beside, mut with) = (Summary::default(), Summary::default(), Summary::default());
+    let turns = arguments.hostile.as_secs() / (3 * TURN.as_secs());
     for _ in 0..turns {
         figures.take();
         tokio::time::sleep(TURN).await;
         without = without.and(figures.take());
-        let hurting = tokio::spawn(hostile::hurt(daemon.host.clone(), bad.clone()));
+        let computing = compute()?;
+        tokio::time::sleep(TURN).await;
+        beside = beside.and(figures.take());
+        drop(computing);
+        let hurting = hurt(&daemon.host, &bad)?;
         tokio::time::sleep(TURN).await;
         with = with.and(figures.take());
-        hurting.abort();
+        drop(hurting);
         tokio::time::sleep(REST).await;
     }
     if turns > 0 {
         row("turns without a hostile one", &without);
-        row("turns with it", &with);
-        println!("p99 with it: {:.2} times that without", with.p99_ms / without.p99_ms);
+        row("turns beside idle work", &beside);
+        row("turns with a hostile one", &with);
+        println!("p99 beside idle work: {:.2} times that without", beside.p99_ms / without.p99_ms);
+        println!("p99 with a hostile one: {:.2} times that without", with.p99_ms / without.p99_ms);
     }
-    for fault in [&all, &without, &with].into_iter().flat_map(|summary| &summary.faults) {
+    for fault in [&all, &without, &beside, &with].into_iter().flat_map(|summary| &summary.faults) {
         println!("FAULT {fault}");
     }
     if let Some(path) = &arguments.json {
         let report = json!({
             "clients": arguments.clients, "think_ms": arguments.think.as_millis() as u64, "memory_kib": memory,
-            "all": all.to_json(), "without": without.to_json(), "with": with.to_json(),
+            "all": all.to_json(), "without": without.to_json(), "beside": beside.to_json(),
+            "with": with.to_json(),
         });
         std::fs::write(path, report.to_string())?;
     }
-    Ok([&all, &without, &with].iter().all(|summary| summary.wrong + summary.lost == 0))
+    Ok([&all, &without, &beside, &with].iter().all(|summary| summary.wrong + summary.lost == 0))
 }
 
 fn row(name: &str, summary: &Summary) {
@@ -145,9 +169,33 @@ fn token(lockhouse: &Lockhouse, name: &str) -> Fallible<String> {
     if made.status.success() && !token.is_empty() { Ok(token) } else { Err(told.into()) }
 }
 
-/// `lockhouse serve --listen`, which ends with this.
+/// A process that ends with this.
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What has nothing to do with Lockhouse and computes where a CPU is free: what that alone costs the clients here.
+fn compute() -> Fallible<Ending> {
+    let mut command = Command::new("chrt");
+    command.args(["--idle", "0"]).arg(std::env::current_exe()?).env(COMPUTES, "1");
+    Ok(Ending(command.spawn()?))
+}
+
+/// The hostile client.
+fn hurt(host: &str, token: &str) -> Fallible<Ending> {
+    let mut command = Command::new("nice");
+    command.args(["-n", "19"]).arg(std::env::current_exe()?).arg(host).env(TOKEN, token);
+    Ok(Ending(command.spawn()?))
+}
+
+/// `lockhouse serve --listen`.
 struct Daemon {
-    process: Child,
+    process: Ending,
     host: String,
 }
 
@@ -163,14 +211,7 @@ impl Daemon {
         });
         // Whatever else it says: it must not come to wait for a reader.
         std::thread::spawn(move || log.map_while(Result::ok).for_each(drop));
-        Ok(Self { process, host: host.ok_or("it does not listen")? })
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        Ok(Self { process: Ending(process), host: host.ok_or("it does not listen")? })
     }
 }
 

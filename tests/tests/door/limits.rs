@@ -1,6 +1,6 @@
 //! Strangers that take more than there is for them: each is closed or refused, and somebody else is served all the same.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockhouse_tests::{Door, LATEST_VERSION, Lockhouse, Table, ensure, equal, read_to_end, wait_until};
 use serde_json::json;
@@ -133,6 +133,21 @@ async fn there_are_as_many_connections_as_may_be_and_one_more_when_they_close() 
         });
         assert_eq!(served.await["result"]["structuredContent"]["value"], 2, "{limits}");
     }
+}
+
+#[tokio::test]
+async fn who_begins_connections_too_fast_waits_and_is_served() {
+    let lockhouse = limited("connections_per_peer_per_second = 4");
+    let door = door(&lockhouse).await;
+    let asked = Instant::now();
+    let live = format!("GET /live HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", door.address());
+    for _ in 0..10 {
+        let answer = door.send(&live).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    // Four at once, and then one in each quarter of a second.
+    assert!(asked.elapsed() >= Duration::from_millis(1_400), "{:?}", asked.elapsed());
+    door.says("connections_per_peer_per_second of [http.limits]").await;
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! A run outlives its request, and its answer is picked up.
 
-use lockhouse_tests::{LANGUAGES, Table, ensure, equal, kill, wait_until};
+use lockhouse_tests::{LANGUAGES, Table, ensure, equal, is_alive, kill, wait_until};
 use serde_json::json;
 
 use crate::{
@@ -123,8 +123,12 @@ async fn a_worker_that_is_killed_and_a_configuration_that_changes_meanwhile() {
         let said = answer["error"]["message"].as_str().is_some_and(|message| message.contains("SIGABRT"));
         row("and the answer says of what", ensure(said, &answer));
         let handle = left_running(&session, ENDLESS).await;
-        workers(&session).iter().for_each(|worker| kill(worker.pid));
+        let killed = workers(&session);
+        killed.iter().for_each(|worker| kill(worker.pid));
         let answer = outcome(&session, &handle).await;
+        // Those that were idle, too, before one of them is given away.
+        let gone = async || killed.iter().all(|worker| !is_alive(worker.pid)).then_some(());
+        wait_until("they are gone", gone).await;
         row("somebody kills it", equal(&answer["status"], &json!("killed")));
         let unknown = answer["calls"][0]["outcome"] == "unknown";
         row("and its call is told as what it is", ensure(unknown, &answer));

@@ -7,6 +7,7 @@ mod endings;
 mod operators;
 mod over_http;
 mod owners;
+mod priority;
 mod progress;
 mod questions;
 mod queue;

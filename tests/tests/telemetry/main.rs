@@ -4,6 +4,7 @@
 mod figures;
 mod log;
 mod status;
+mod traces;
 
 /// A door that asks for no proof.
 const OPEN: &str = "[http]\nauth = \"none\"\n";

@@ -9,11 +9,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Via;
 use super::connection::Serving;
-use super::counts::Counts;
+use super::counts::{Counted, Counts};
 use super::listening::{Listening, Socket};
 use super::seldom::Seldom;
 use super::tls::Tls;
@@ -23,10 +24,12 @@ use crate::telemetry;
 
 /// After an error that may pass, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Strangers that are told at one time that there is no place; further ones are not told.
+/// Strangers that are told in [`TURNED_AWAY_WITHIN`] that there is no place; further ones are just closed, which costs least.
 const TURNED_AWAY_MAX: usize = 64;
 /// To be told.
 const TURNED_AWAY_WITHIN: Duration = Duration::from_secs(1);
+/// Of what one that is turned away sends.
+const TURNED_AWAY_BYTES: u64 = 64 * 1024;
 /// After which a peer that acknowledges nothing is gone.
 const SILENT_MS: u32 = 60_000;
 const SILENT_SECONDS: u32 = SILENT_MS / 1_000;
@@ -53,15 +56,17 @@ pub(super) struct Entrance {
     pub(super) tls: Option<Arc<Tls>>,
     turned_away: Arc<Semaphore>,
     told_full: Arc<Seldom>,
+    told_fast: Arc<Seldom>,
     told_failed: Arc<Seldom>,
 }
 
 impl Entrance {
     pub(super) fn new(serving: Serving, tls: Option<Arc<Tls>>) -> Self {
         let limits = &serving.limits;
-        let counts = Counts::new(limits.connections, limits.connections_per_peer);
+        let counts = Counts::new(limits);
         let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
-        Self { serving, counts, tls, turned_away, told_full: Arc::default(), told_failed: Arc::default() }
+        let (told_full, told_fast, told_failed) = (Arc::default(), Arc::default(), Arc::default());
+        Self { serving, counts, tls, turned_away, told_full, told_fast, told_failed }
     }
 
     /// Takes connections in until `closing`, and comes back when the last of them has ended.
@@ -89,7 +94,7 @@ impl Entrance {
     }
 
     async fn enter(self, accepted: Accepted, peer: Peer) {
-        let Some(_counted) = self.counts.take(&peer) else {
+        let Some(counted) = self.counts.take(&peer) else {
             self.told_full.tell(|times| {
                 tracing::warn!(
                     "a connection was refused, since there are too many: connections of [http.limits]{times}"
@@ -97,15 +102,18 @@ impl Entrance {
             });
             telemetry::refused("connections");
             let Ok(_place) = self.turned_away.try_acquire() else { return };
+            let until = Instant::now() + TURNED_AWAY_WITHIN;
             match accepted {
                 // One that speaks TLS could not read it.
                 Accepted::Tcp(_) if self.tls.is_some() => {}
                 Accepted::Tcp(stream) => turn_away(stream, NO_PLACE).await,
                 Accepted::Unix(stream) => turn_away(stream, NO_PLACE).await,
             }
+            self.pause(until).await;
             return;
         };
         let _connected = telemetry::connection();
+        self.wait_for_turn(&counted).await;
         match accepted {
             Accepted::Unix(stream) => {
                 self.serving.serve(Box::new(stream), peer, Via { local: None, is_tls: false }).await;
@@ -124,6 +132,26 @@ impl Entrance {
                     }
                 }
             }
+        }
+    }
+
+    /// Nothing is read from one that waits, and it costs a timer.
+    async fn wait_for_turn(&self, counted: &Counted) {
+        if counted.turn <= Instant::now() {
+            return;
+        }
+        self.told_fast.tell(|times| {
+            tracing::warn!(
+                "a connection waits, since its peer begins too many: connections_per_peer_per_second of [http.limits]{times}"
+            );
+        });
+        self.pause(counted.turn).await;
+    }
+
+    async fn pause(&self, until: Instant) {
+        tokio::select! {
+            () = tokio::time::sleep_until(until) => {}
+            () = self.serving.closing.cancelled() => {}
         }
     }
 }
@@ -182,9 +210,7 @@ async fn turn_away(mut stream: impl Stream, answer: &str) {
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await?;
         // What it has sent is read, for what is unread at the end would take the answer back.
-        let mut sent = [0; 4096];
-        while stream.read(&mut sent).await? > 0 {}
-        Ok::<_, io::Error>(())
+        tokio::io::copy(&mut stream.take(TURNED_AWAY_BYTES), &mut tokio::io::sink()).await
     };
     let _ = tokio::time::timeout(TURNED_AWAY_WITHIN, telling).await;
 }

@@ -36,7 +36,7 @@ pub(super) struct Serving {
     builder: Arc<Builder<TokioExecutor>>,
     router: Router,
     pub(super) limits: HttpLimits,
-    closing: CancellationToken,
+    pub(super) closing: CancellationToken,
 }
 
 impl Serving {

@@ -9,6 +9,8 @@ pub(crate) struct HttpLimits {
     pub(crate) connections: usize,
     /// At one time, of one address, or of one user over a Unix domain socket.
     pub(crate) connections_per_peer: usize,
+    /// Those of one address, or of one user, that begin in a second: further ones wait.
+    pub(crate) connections_per_peer_per_second: u32,
     /// From the first byte of a connection until the handshake of TLS is done.
     pub(crate) tls: Duration,
     /// From when a connection is there, or from the first byte of a further request, until the head of a request is whole.

@@ -210,6 +210,7 @@ mod tests {
         HttpLimits {
             connections: 1,
             connections_per_peer: 1,
+            connections_per_peer_per_second: 1,
             tls: seconds(1),
             head: seconds(2),
             body: seconds(3),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::Instrument;
 
 use super::super::ask;
 use crate::access::Owner;
@@ -76,11 +77,12 @@ impl Run {
         let Followed { execution, messages, watch } = followed;
         let (tell, over) = watch::channel(None);
         let begun = SystemTime::now();
-        tokio::spawn(async move {
+        let answering = async move {
             let (result, cancelled) = answering.await;
             let (begun, ended) = (in_words(begun), in_words(SystemTime::now()));
             tell.send_replace(Some(Arc::new(Over { cancelled, begun, ended, result })));
-        });
+        };
+        tokio::spawn(answering.in_current_span());
         Self(Arc::new(Shared {
             owner,
             execution,

@@ -1,0 +1,144 @@
+//! What happens on behalf of one request, as spans of OpenTelemetry. docs/traces.md lists them.
+//!
+//! The rest of the program opens spans and knows of no names, as with figures. They are told only by a program that is built
+//! with the feature `otel`, and only where the environment names a collector; otherwise none of them is ever made. They hold
+//! names, numbers and states: no code, no arguments, no results.
+
+#[cfg(feature = "otel")]
+mod otel;
+
+use lockhouse_policies::Item;
+use lockhouse_protocol::{ExecutionId, ServerName};
+use rmcp::model::{CallToolResponse, ErrorData, RequestMetaObject};
+use tracing::field::Empty;
+use tracing::{Span, Subscriber};
+use tracing_subscriber::Layer;
+#[cfg(not(feature = "otel"))]
+use tracing_subscriber::layer::Identity;
+use tracing_subscriber::registry::LookupSpan;
+
+/// What spans are told apart by from what is logged.
+pub(super) const TARGET: &str = "lockhouse_traces";
+/// Of a name that a client has made up.
+const NAME_CHARS_MAX: usize = 80;
+
+/// Sends spans to the collector that the environment names. Or why not, where it names one.
+pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<Option<impl Layer<S>>, String> {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_disabled =
+        std::env::var("OTEL_SDK_DISABLED").is_ok_and(|value| value.eq_ignore_ascii_case("true"));
+    if is_disabled || !(is_set("OTEL_EXPORTER_OTLP_ENDPOINT") || is_set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"))
+    {
+        return Ok(None);
+    }
+    #[cfg(feature = "otel")]
+    return otel::layer().map(Some);
+    #[cfg(not(feature = "otel"))]
+    Err::<Option<Identity>, _>("this program was built without it: build it with --features otel".into())
+}
+
+/// Sends what was not sent yet, at the end.
+pub(crate) fn flush() {
+    #[cfg(feature = "otel")]
+    otel::flush();
+}
+
+/// An AI client calls a tool. What it says of its own trace makes this a part of it.
+pub(crate) fn asked(tool: &str, meta: &RequestMetaObject) -> Span {
+    let tool: String = tool.chars().take(NAME_CHARS_MAX).collect();
+    let span = tracing::info_span!(
+        target: TARGET,
+        "asked",
+        otel.name = format!("tools/call {tool}"),
+        otel.kind = "server",
+        otel.status_code = Empty,
+        mcp.method.name = "tools/call",
+        gen_ai.operation.name = "execute_tool",
+        gen_ai.tool.name = tool,
+        rpc.response.status_code = Empty,
+        error.type = Empty,
+    );
+    #[cfg(feature = "otel")]
+    otel::adopt(&span, meta);
+    #[cfg(not(feature = "otel"))]
+    let _ = meta;
+    span
+}
+
+/// What it got.
+pub(crate) fn answered(span: &Span, answer: &Result<CallToolResponse, ErrorData>) {
+    match answer {
+        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => fail(span, "tool_error"),
+        Ok(_) => {}
+        Err(error) => {
+            span.record("rpc.response.status_code", error.code.0.to_string());
+            fail(span, &error.code.0.to_string());
+        }
+    }
+}
+
+/// A run of code, under the number that the audit log has for it.
+pub(crate) fn run(execution: ExecutionId, language: &'static str) -> Span {
+    tracing::info_span!(
+        target: TARGET,
+        "run_code",
+        otel.kind = "internal",
+        otel.status_code = Empty,
+        lockhouse.execution.id = %execution,
+        lockhouse.language = language,
+        lockhouse.status = Empty,
+        error.type = Empty,
+    )
+}
+
+/// How a run ended.
+pub(crate) fn ended(span: &Span, status: &'static str) {
+    span.record("lockhouse.status", status);
+    if status != "ok" {
+        fail(span, status);
+    }
+}
+
+/// A part of a run: waiting for a worker, or the time in it.
+pub(crate) fn part(name: &'static str) -> Span {
+    tracing::info_span!(target: TARGET, "part", otel.name = name, otel.kind = "internal")
+}
+
+/// A request to a server.
+pub(crate) fn requested(server: &ServerName, item: &Item) -> Span {
+    let (method, tool, prompt) = match item {
+        Item::Tool(name) => ("tools/call", Some(name.as_str()), None),
+        Item::Prompt(name) => ("prompts/get", None, Some(name.as_str())),
+        // Addresses may hold secrets.
+        Item::Resource(_) => ("resources/read", None, None),
+        Item::List(_) => ("list", None, None),
+    };
+    let name = tool.or(prompt).map_or_else(|| method.to_owned(), |name| format!("{method} {name}"));
+    tracing::info_span!(
+        target: TARGET,
+        "requested",
+        otel.name = name,
+        otel.kind = "client",
+        otel.status_code = Empty,
+        mcp.method.name = method,
+        gen_ai.operation.name = tool.map(|_| "execute_tool"),
+        gen_ai.tool.name = tool,
+        gen_ai.prompt.name = prompt,
+        lockhouse.server = server.as_str(),
+        error.type = Empty,
+    )
+}
+
+/// It did not succeed: why, in a word.
+pub(crate) fn fail(span: &Span, kind: &str) {
+    span.record("otel.status_code", "ERROR");
+    span.record("error.type", kind);
+}
+
+/// Tells a server of the trace that a request to it is a part of, if there is one.
+pub(crate) fn hand_on(span: &Span, meta: &mut Option<RequestMetaObject>) {
+    #[cfg(feature = "otel")]
+    otel::hand_on(span, meta);
+    #[cfg(not(feature = "otel"))]
+    let _ = (span, meta);
+}

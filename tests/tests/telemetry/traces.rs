@@ -1,0 +1,153 @@
+//! Spans, as a collector of OpenTelemetry gets them. What is sent takes a program that is built with the feature `otel`:
+//! `make test-traces` builds one and runs what is ignored here.
+
+use lockhouse_tests::{
+    Door, HttpAnswer, HttpServer, LATEST_VERSION, Lockhouse, Table, ensure, equal, fixture_server, wait_until,
+};
+use serde_json::{Value, json};
+
+use crate::OPEN;
+
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+const PARENT: &str = "b7ad6b7169203331";
+/// In the code, in the arguments of its call and in its answer.
+const SECRET: &str = "hunter2-in-the-code";
+
+async fn door(lockhouse: &Lockhouse, endpoint: &str) -> Door {
+    let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
+    command.env("OTEL_BSP_SCHEDULE_DELAY", "50");
+    Door::open(command).await
+}
+
+/// All spans that a collector got.
+fn spans(collector: &HttpServer) -> Vec<Value> {
+    let arrays = |of: &Value, name: &str| of[name].as_array().cloned().unwrap_or_default();
+    let requests = collector.requests();
+    let resources = requests.iter().flat_map(|request| arrays(&request.message(), "resourceSpans"));
+    let scopes = resources.flat_map(|resource| arrays(&resource, "scopeSpans"));
+    scopes.flat_map(|scope| arrays(&scope, "spans")).collect()
+}
+
+fn attribute(span: &Value, name: &str) -> Value {
+    let all = span["attributes"].as_array().cloned().unwrap_or_default();
+    let found = all.into_iter().find(|attribute| attribute["key"] == name);
+    found.map(|found| found["value"]["stringValue"].clone()).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_program_that_sends_none_says_so_where_a_collector_is_named() {
+    let lockhouse = Lockhouse::new().config(OPEN);
+    let door = door(&lockhouse, "http://127.0.0.1:9").await;
+    door.says("no traces are sent to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names").await;
+    assert_eq!(door.visitor(None).run_code("python", "1 + 1").await["value"], 2);
+}
+
+#[tokio::test]
+#[ignore = "takes a program that is built with --features otel: make test-traces"]
+async fn a_clients_trace_goes_through_a_run_to_the_servers() {
+    let collector = HttpServer::start(|_| HttpAnswer::json(200, &json!({})));
+    let (sent, server) = ("sent", fixture_server().display().to_string());
+    let policy = "version = 1\n[servers.fixture]\nallow = [\"echo\"]\n";
+    let lockhouse = Lockhouse::new().config(OPEN).policy(policy);
+    let script = format!("tee '{}' | '{server}'", lockhouse.path(sent).display());
+    let lockhouse = lockhouse.servers_entry("fixture", json!({"command": "sh", "args": ["-c", script]}));
+    let door = door(&lockhouse, &collector.url("")).await;
+    let visitor = door.visitor(None);
+    let code = format!("from mcp_tools.fixture import echo\necho(value='{SECRET}')");
+    let run = json!({
+        "name": "run_code", "arguments": {"language": "python", "code": code},
+        "_meta": {"traceparent": format!("00-{TRACE}-{PARENT}-01"), "baggage": "person=somebody"},
+    });
+    let answer = visitor.post(&visitor.message("tools/call", run)).await.answer();
+    let expected =
+        ["tools/call run_code", "run_code", "wait for a worker", "run in the worker", "tools/call echo"];
+    let spans = wait_until("the spans are there", async || {
+        let spans = spans(&collector);
+        expected.iter().all(|name| spans.iter().any(|span| span["name"] == *name)).then_some(spans)
+    });
+    let spans = spans.await;
+    let span = |name: &str| spans.iter().find(|span| span["name"] == name).cloned().unwrap_or_default();
+
+    let mut table = Table::new("spans of one run");
+    table.row("control: the run", equal(&answer["result"]["structuredContent"]["status"], &json!("ok")));
+    for name in expected {
+        table.row(format!("{name}: of the client's trace"), equal(&span(name)["traceId"], &json!(TRACE)));
+    }
+    let parents = [
+        ("tools/call run_code", json!(PARENT)),
+        ("run_code", span("tools/call run_code")["spanId"].clone()),
+        ("wait for a worker", span("run_code")["spanId"].clone()),
+        ("run in the worker", span("run_code")["spanId"].clone()),
+        ("tools/call echo", span("run in the worker")["spanId"].clone()),
+    ];
+    for (name, parent) in parents {
+        table.row(format!("{name}: its parent"), equal(&span(name)["parentSpanId"], &parent));
+    }
+    let execution = answer["result"]["structuredContent"]["execution"].clone();
+    table.row(
+        "the audit log's number",
+        equal(&attribute(&span("run_code"), "lockhouse.execution.id"), &execution),
+    );
+    let tool = span("tools/call echo");
+    for (name, value) in
+        [("mcp.method.name", "tools/call"), ("gen_ai.tool.name", "echo"), ("lockhouse.server", "fixture")]
+    {
+        table.row(format!("the call: {name}"), equal(&attribute(&tool, name), &json!(value)));
+    }
+    let sent = std::fs::read_to_string(lockhouse.path(sent)).expect("what was sent");
+    let handed_on = format!("00-{TRACE}-{}-01", tool["spanId"].as_str().unwrap_or_default());
+    table.row("the server is told", ensure(sent.contains(&handed_on), &sent));
+    table.row("control: the server gets the arguments", ensure(sent.contains(SECRET), &sent));
+    table.row("and no baggage", ensure(!sent.contains("somebody"), &sent));
+    let told = format!("{spans:?}");
+    table.row("no code, argument or answer is told", ensure(!told.contains(SECRET), &told));
+    table.finish();
+}
+
+#[tokio::test]
+#[ignore = "takes a program that is built with --features otel: make test-traces"]
+async fn what_is_no_trace_begins_one_and_a_failure_is_told() {
+    let collector = HttpServer::start(|_| HttpAnswer::json(200, &json!({})));
+    let lockhouse = Lockhouse::with_fixture().config(OPEN);
+    let door = door(&lockhouse, &collector.url("")).await;
+    for (name, version) in [("modern", Some(LATEST_VERSION)), ("legacy", None)] {
+        let visitor = match version {
+            Some(_) => door.visitor(None),
+            None => door.session(None, "2025-11-25").await,
+        };
+        for parent in [json!("garbage"), json!({"a": 1}), json!(format!("00-{TRACE}-0000000000000000-01"))] {
+            let run = json!({
+                "name": "run_code", "arguments": {"language": "typescript", "code": "throw new Error('x')"},
+                "_meta": {"traceparent": parent},
+            });
+            let answer = visitor.post(&visitor.message("tools/call", run)).await.answer();
+            assert_eq!(answer["result"]["structuredContent"]["status"], "error", "{name}: {answer}");
+        }
+    }
+    let of_runs = wait_until("the spans are there", async || {
+        let spans = spans(&collector).into_iter().filter(|span| span["name"] == "run_code");
+        let spans: Vec<Value> = spans.collect();
+        (spans.len() == 6).then_some(spans)
+    });
+    let mut table = Table::new("traces of their own");
+    for (number, span) in of_runs.await.into_iter().enumerate() {
+        let own = span["traceId"].as_str().is_some_and(|id| id.len() == 32 && id != TRACE);
+        table.row(format!("{number}: a trace of its own"), ensure(own, span.to_string()));
+        table.row(format!("{number}: it failed"), equal(&attribute(&span, "error.type"), &json!("error")));
+        table.row(format!("{number}: the status"), equal(&span["status"]["code"], &json!(2)));
+    }
+    table.finish();
+}
+
+#[tokio::test]
+#[ignore = "takes a program that is built with --features otel: make test-traces"]
+async fn a_collector_that_is_not_there_keeps_nobody_waiting() {
+    let lockhouse = Lockhouse::with_fixture().config(OPEN);
+    let door = door(&lockhouse, "http://127.0.0.1:9").await;
+    for _ in 0..5 {
+        assert_eq!(door.visitor(None).run_code("python", "1 + 1").await["value"], 2);
+    }
+    let ended = door.terminate().await;
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+}
