@@ -143,7 +143,8 @@ fuzz:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check bans licenses sources; fi
+	$(CARGO) clippy --locked -p lockhouse --features otel -- -D warnings
+	if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked --all-features check bans licenses sources; fi
 	if command -v systemd-analyze >/dev/null 2>&1; then packaging/systemd/check; else echo "no systemd-analyze: units are not checked"; fi
 	if command -v promtool >/dev/null 2>&1; then promtool check rules packaging/prometheus/alerts.yml; fi
 
@@ -152,7 +153,7 @@ install: build
 
 # build/lockhouse_VERSION_amd64.deb; needs cargo-deb.
 package: build
-	packaging/deb/build
+	packaging/deb/pack
 	if command -v lintian >/dev/null 2>&1; then lintian --fail-on error build/lockhouse_*.deb; fi
 
 # The package in a fresh Debian root, and its units under systemd there where systemd-nspawn can start one; as root.

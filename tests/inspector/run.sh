@@ -38,6 +38,10 @@ cat >"$config/config.toml" <<EOF
 [http]
 auth = "none"
 
+# A load is one client's.
+[clients]
+requests = "1000000/min"
+
 [audit]
 directory = "$home/audit"
 

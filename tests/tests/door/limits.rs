@@ -141,11 +141,11 @@ async fn who_begins_connections_too_fast_waits_and_is_served() {
     let door = door(&lockhouse).await;
     let asked = Instant::now();
     let live = format!("GET /live HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", door.address());
-    for _ in 0..10 {
+    for _ in 0..22 {
         let answer = door.send(&live).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
-    // Four at once, and then one in each quarter of a second.
+    // Sixteen at once, and then one in each quarter of a second.
     assert!(asked.elapsed() >= Duration::from_millis(1_400), "{:?}", asked.elapsed());
     door.says("connections_per_peer_per_second of [http.limits]").await;
 }
