@@ -11,7 +11,6 @@ mod shown;
 mod told;
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -34,12 +33,14 @@ pub(crate) use shown::{Showing, Shown, Taken, part, shown, text_of, without_file
 
 use crate::ai_client::Clock;
 use crate::gate::{Asked, CallRecord, Gate, Requester};
-use crate::pool::{Death, Worker};
+use crate::pool::{Death, Worker, WorkerProcess};
 
 const READ_BYTES: usize = 64 * 1024;
-/// After this a run of a client among many yields to shorter ones, and to whatever else this host does: who computes for long
-/// keeps nobody waiting.
-const SHORT_RUN: Duration = Duration::from_millis(50);
+/// CPU time after which a run of a client among many yields to shorter ones, and to whatever else this host does: who computes
+/// for long keeps nobody waiting.
+const SHORT_RUN: Duration = Duration::from_millis(25);
+/// How often it is looked at that CPU time, at least.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Replies that wait to be written to a worker, bytes, before it is no longer heard.
 const OUT_BYTES_MAX: usize = 1024 * 1024;
 /// How long the zygote may take to reap a worker that was ended.
@@ -183,9 +184,11 @@ impl Run<'_> {
     ) -> Ending {
         let mut clock = self.from.caller.questions.clock(self.limits.wall);
         let mut buffer = vec![0; READ_BYTES];
-        let mut short = pin!(tokio::time::sleep(SHORT_RUN));
         let (mut cpu, mut is_cancelled) = (self.cpu, false);
-        let mut is_short = self.from.principal.owner().is_limited();
+        let mut yields_after = match self.from.principal.owner().is_limited() {
+            true => self.worker().process.cpu_time().map(|before| before + SHORT_RUN),
+            false => None,
+        };
         loop {
             let worker = self.place.worker();
             let (mut from, mut to) = (&worker.stream, &worker.stream);
@@ -217,8 +220,8 @@ impl Run<'_> {
                 true = Self::cpu_runs_out(&mut cpu, &worker.process) => {
                     return Ending::Limit(self.cpu_limit(), None);
                 }
-                () = &mut short, if is_short => {
-                    is_short = false;
+                () = Self::has_used(yields_after, &worker.process, started) => {
+                    yields_after = None;
                     worker.process.yield_to_others();
                 }
                 Some(asked) = looks.next() => drop(asked.send(self.course(started.elapsed()))),
@@ -250,6 +253,21 @@ impl Run<'_> {
                 }
             }
         }
+    }
+
+    /// Waits until a worker has used so much CPU time.
+    async fn has_used(cpu: Option<Duration>, process: &WorkerProcess, started: Instant) {
+        let Some(cpu) = cpu else { return std::future::pending().await };
+        // A process that is gone is heard of elsewhere.
+        while let Some(used) = process.cpu_time() {
+            let left = cpu.saturating_sub(used);
+            if left.is_zero() {
+                return;
+            }
+            // One that waits is looked at less and less often.
+            tokio::time::sleep(left.max(LOOK_EVERY.min(started.elapsed() / 4))).await;
+        }
+        std::future::pending().await
     }
 
     fn course(&self, elapsed: Duration) -> Course {

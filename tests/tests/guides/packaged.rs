@@ -96,3 +96,26 @@ fn every_alert_rests_on_a_figure_and_is_explained() {
     table.row("there are some", ensure(names > 10, names));
     table.finish();
 }
+
+#[test]
+fn what_the_makefile_runs_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let makefile = std::fs::read_to_string(root.join("Makefile")).unwrap();
+    let words = makefile.lines().filter(|line| line.starts_with('\t')).flat_map(str::split_whitespace);
+    let scripts: BTreeSet<&str> =
+        words.filter(|word| word.starts_with("packaging/") || word.starts_with("tests/")).collect();
+    let mut table = Table::new("scripts of the Makefile");
+    table.row("there are many", ensure(scripts.len() > 15, scripts.len()));
+    let is_tracked = |file: &str| {
+        let asked =
+            Command::new("git").args(["ls-files", "--error-unmatch", file]).current_dir(&root).output();
+        asked.is_ok_and(|done| done.status.success())
+    };
+    // A source archive has no history to ask.
+    let has_history = is_tracked("Makefile");
+    for script in scripts.into_iter().map(|script| script.trim_end_matches(';')) {
+        let is_there = root.join(script).exists() && (!has_history || is_tracked(script));
+        table.row(script, ensure(is_there, "it is not there, or not of the repository"));
+    }
+    table.finish();
+}
