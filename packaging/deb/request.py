@@ -6,10 +6,8 @@ import time
 import urllib.error
 import urllib.request
 
-place, token = sys.argv[1:]
 
-
-def address():
+def address(place):
     """Where it listens, as it was told or as the log says."""
     if place.startswith("http"):
         return place
@@ -24,6 +22,7 @@ def address():
 
 
 def call(url, tool, arguments, bearer):
+    """What a tool answers."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -48,19 +47,29 @@ def call(url, tool, arguments, bearer):
     return json.loads(data[-1])
 
 
-url = address()
-try:
-    call(url, "run_code", {"language": "python", "code": "1"}, "wrong")
-    sys.exit("a wrong token is not refused")
-except urllib.error.HTTPError as error:
-    if error.code != 401:
-        sys.exit(f"a wrong token is answered {error.code}")
-for language, code, expected in [
-    ("python", "sum(range(10))", 45),
-    ("typescript", "return [1, 2].length", 2),
-]:
+def run(url, token, language, code):
+    """What a program came to, as programs read it."""
     answer = call(url, "run_code", {"language": language, "code": code}, token)
-    structured = answer.get("result", {}).get("structuredContent", {})
-    if structured.get("value") != expected:
-        sys.exit(f"{language}: {json.dumps(answer)}")
-print("over HTTP both languages answer, and a wrong token is refused")
+    return answer.get("result", {}).get("structuredContent") or answer
+
+
+def main(place, token):
+    url = address(place)
+    try:
+        run(url, "wrong", "python", "1")
+        sys.exit("a wrong token is not refused")
+    except urllib.error.HTTPError as error:
+        if error.code != 401:
+            sys.exit(f"a wrong token is answered {error.code}")
+    for language, code, expected in [
+        ("python", "sum(range(10))", 45),
+        ("typescript", "return [1, 2].length", 2),
+    ]:
+        answer = run(url, token, language, code)
+        if answer.get("value") != expected:
+            sys.exit(f"{language}: {json.dumps(answer)}")
+    print("over HTTP both languages answer, and a wrong token is refused")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -6,7 +6,8 @@ import sys
 import threading
 import time
 import urllib.error
-import urllib.request
+
+from request import run
 
 url, token, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
 outcomes = collections.Counter()
@@ -14,29 +15,9 @@ until = time.monotonic() + seconds
 
 
 def ask(number):
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-        "io.modelcontextprotocol/clientInfo": {"name": "boot-test", "version": "1"},
-    }
-    arguments = {"language": "python", "code": f"{number} + 1"}
-    params = {"name": "run_code", "arguments": arguments, "_meta": meta}
-    headers = {
-        "Content-Type": "application/json",
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": "2026-07-28",
-        "Mcp-Method": "tools/call",
-        "Mcp-Name": "run_code",
-        "Authorization": f"Bearer {token}",
-        "Connection": "close",
-    }
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=60) as response:
-            text = response.read().decode()
-        data = text if text.startswith("{") else [line[5:] for line in text.splitlines() if line.startswith("data:") and line[5:].strip()][-1]
-        value = json.loads(data).get("result", {}).get("structuredContent", {}).get("value")
-        return "answered" if value == number + 1 else f"a wrong answer: {data[:300]}"
+        answer = run(url, token, "python", f"{number} + 1")
+        return "answered" if answer.get("value") == number + 1 else f"a wrong answer: {json.dumps(answer)[:300]}"
     except urllib.error.HTTPError as error:
         return f"told to come again ({error.code})" if error.headers.get("Retry-After") else f"HTTP {error.code}"
     except urllib.error.URLError as error:

@@ -2,10 +2,9 @@
 //! is hostile.
 //!
 //! `load [--clients N] [--seconds N] [--hostile-seconds N] [--think-ms N] [--json FILE]`. First all behave for `--seconds`;
-//! then for `--hostile-seconds` turns without the hostile client, beside a process that computes where a CPU is free, and with
-//! the hostile client follow each other, so that all are measured under the same circumstances. Exit status 1 if an answer was wrong or lost, 2 for wrong arguments. The clients share the machine with
-//! what they measure: times are those of this machine, and the ratio of the two kinds of phase is what can be compared. The
-//! hostile client is a process of its own with the least priority, since its own work would be another machine's.
+//! then turns of other kinds follow each other for `--hostile-seconds`. Exit status 1 if an answer was wrong or lost, 2 for
+//! wrong arguments. The clients share the machine with what they measure: times are those of this machine, and what can be
+//! compared is the ratio of the kinds of turn.
 
 #![allow(clippy::print_stdout)] // A table is what it is for.
 
@@ -15,28 +14,27 @@ mod figures;
 mod honest;
 #[path = "../load/hostile.rs"]
 mod hostile;
+#[path = "../load/turns.rs"]
+mod turns;
 #[path = "../load/wire.rs"]
 mod wire;
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use figures::{Figures, Summary};
 use lockhouse_tests::Lockhouse;
 use serde_json::json;
+use turns::Ending;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
 const USAGE: &str =
     "usage: load [--clients N] [--seconds N] [--hostile-seconds N] [--think-ms N] [--json FILE]";
-/// One turn of one kind.
-const TURN: Duration = Duration::from_secs(20);
-/// After a hostile turn: what it left behind ends.
-const REST: Duration = Duration::from_secs(5);
 const SAMPLES: usize = 10;
 /// What one client may use, as an operator of a shared daemon sets it. All clients that behave have one address here.
 const CONFIG: &str = "\
@@ -56,24 +54,9 @@ struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// For the process of another kind of turn, in its environment: what it does.
-const TOKEN: &str = "LOAD_HOSTILE_TOKEN";
-const COMPUTES: &str = "LOAD_COMPUTES";
-/// How long a process that computes does so, and rests: what the configuration lets the hostile client's runs do.
-const SPELL: Duration = Duration::from_secs(1);
-
 #[tokio::main]
 async fn main() -> ExitCode {
-    if let Ok(token) = std::env::var(TOKEN) {
-        let host = std::env::args().nth(1).unwrap_or_default();
-        hostile::hurt(host, token).await;
-        return ExitCode::SUCCESS;
-    }
-    while std::env::var_os(COMPUTES).is_some() {
-        let began = Instant::now();
-        while began.elapsed() < SPELL {}
-        std::thread::sleep(SPELL);
-    }
+    turns::be_beside().await;
     let Some(arguments) = arguments() else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
@@ -118,29 +101,7 @@ async fn measure(arguments: &Arguments) -> Fallible<bool> {
         "", "answers", "wrong", "lost", "p50 ms", "p95 ms", "p99 ms", "max ms"
     );
     row("all behave", &all);
-    let (mut without, mut beside, mut with) = (Summary::default(), Summary::default(), Summary::default());
-    let turns = arguments.hostile.as_secs() / (3 * TURN.as_secs());
-    for _ in 0..turns {
-        figures.take();
-        tokio::time::sleep(TURN).await;
-        without = without.and(figures.take());
-        let computing = compute()?;
-        tokio::time::sleep(TURN).await;
-        beside = beside.and(figures.take());
-        drop(computing);
-        let hurting = hurt(&daemon.host, &bad)?;
-        tokio::time::sleep(TURN).await;
-        with = with.and(figures.take());
-        drop(hurting);
-        tokio::time::sleep(REST).await;
-    }
-    if turns > 0 {
-        row("turns without a hostile one", &without);
-        row("turns beside idle work", &beside);
-        row("turns with a hostile one", &with);
-        println!("p99 beside idle work: {:.2} times that without", beside.p99_ms / without.p99_ms);
-        println!("p99 with a hostile one: {:.2} times that without", with.p99_ms / without.p99_ms);
-    }
+    let [without, beside, with] = turns::take(arguments.hostile, &daemon.host, &bad, &figures).await?;
     for fault in [&all, &without, &beside, &with].into_iter().flat_map(|summary| &summary.faults) {
         println!("FAULT {fault}");
     }
@@ -167,30 +128,6 @@ fn token(lockhouse: &Lockhouse, name: &str) -> Fallible<String> {
     let told = String::from_utf8_lossy(&made.stderr).into_owned();
     let token = String::from_utf8(made.stdout)?.trim().to_owned();
     if made.status.success() && !token.is_empty() { Ok(token) } else { Err(told.into()) }
-}
-
-/// A process that ends with this.
-struct Ending(Child);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// What has nothing to do with Lockhouse and computes where a CPU is free: what that alone costs the clients here.
-fn compute() -> Fallible<Ending> {
-    let mut command = Command::new("chrt");
-    command.args(["--idle", "0"]).arg(std::env::current_exe()?).env(COMPUTES, "1");
-    Ok(Ending(command.spawn()?))
-}
-
-/// The hostile client.
-fn hurt(host: &str, token: &str) -> Fallible<Ending> {
-    let mut command = Command::new("nice");
-    command.args(["-n", "19"]).arg(std::env::current_exe()?).arg(host).env(TOKEN, token);
-    Ok(Ending(command.spawn()?))
 }
 
 /// `lockhouse serve --listen`.

@@ -109,6 +109,29 @@ impl Summary {
     }
 }
 
+/// Time of this machine's CPUs since it started, all of it and what its host gave to others, in ticks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cpus {
+    all: u64,
+    stolen: u64,
+}
+
+impl Cpus {
+    pub(crate) fn now() -> Self {
+        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let first = stat.lines().next().unwrap_or_default();
+        // user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted in the first two.
+        let ticks: Vec<u64> = first.split_whitespace().skip(1).take(8).flat_map(str::parse).collect();
+        Self { all: ticks.iter().sum(), stolen: ticks.get(7).copied().unwrap_or(0) }
+    }
+
+    /// What the host took since then, in percent of the time of all CPUs.
+    pub(crate) fn stolen_percent(self) -> f64 {
+        let now = Self::now();
+        100.0 * (now.stolen - self.stolen) as f64 / (now.all - self.all).max(1) as f64
+    }
+}
+
 /// The resident memory of a process, KiB, and its open files.
 pub(crate) fn remains(pid: u32) -> (u64, usize) {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
