@@ -4,6 +4,7 @@
 //! HTTP each request is admitted by itself ([`Access`]), and comes to the front with the [`Principal`] that it was admitted as.
 
 mod admission;
+mod credit;
 mod failures;
 mod oauth;
 mod peer;

@@ -466,6 +466,8 @@ fn limits(document: &document::Limits) -> ExecutionLimits {
         question: Duration::from_secs_f64(document.question_seconds),
         grace: Duration::from_millis(document.grace_ms.into()),
         cpu: Duration::from_secs(document.cpu_seconds.into()),
+        // Of the client's, as the run begins.
+        cpu_credit: None,
         memory_bytes: u64::from(document.memory_mib) * 1024 * 1024,
         conversation: ConversationLimits {
             calls: document.calls,

@@ -36,9 +36,6 @@ use crate::gate::{Asked, CallRecord, Gate, Requester};
 use crate::pool::{Death, Worker, WorkerProcess};
 
 const READ_BYTES: usize = 64 * 1024;
-/// CPU time after which a run of a client among many yields to shorter ones, and to whatever else this host does: who computes
-/// for long keeps nobody waiting.
-const SHORT_RUN: Duration = Duration::from_millis(25);
 /// How often it is looked at that CPU time, at least.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Replies that wait to be written to a worker, bytes, before it is no longer heard.
@@ -57,6 +54,8 @@ pub(crate) struct ExecutionLimits {
     /// From the soft interrupt to SIGKILL.
     pub(crate) grace: Duration,
     pub(crate) cpu: Duration,
+    /// CPU time before it gives way to all other work. None: it never does.
+    pub(crate) cpu_credit: Option<Duration>,
     pub(crate) memory_bytes: u64,
     pub(crate) conversation: ConversationLimits,
 }
@@ -185,10 +184,8 @@ impl Run<'_> {
         let mut clock = self.from.caller.questions.clock(self.limits.wall);
         let mut buffer = vec![0; READ_BYTES];
         let (mut cpu, mut is_cancelled) = (self.cpu, false);
-        let mut yields_after = match self.from.principal.owner().is_limited() {
-            true => self.worker().process.cpu_time().map(|before| before + SHORT_RUN),
-            false => None,
-        };
+        let before = self.worker().process.cpu_time();
+        let mut yields_after = self.limits.cpu_credit.zip(before).map(|(credit, before)| before + credit);
         loop {
             let worker = self.place.worker();
             let (mut from, mut to) = (&worker.stream, &worker.stream);

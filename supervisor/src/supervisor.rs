@@ -343,6 +343,7 @@ impl Supervisor {
         };
         note(audit.execution(execution, from.caller.client.as_ref(), program));
         let stopped = cancelled.child_token();
+        limits.cpu_credit = self.quotas.cpu_credit(principal.owner());
         let running = execution::run(place, request.code, from, &gate, &limits, looks, &stopped)
             .instrument(traces::part("run in the worker"));
         let stopping = async {
@@ -372,6 +373,9 @@ impl Supervisor {
         }
         let (wall, cpu) = (ended.wall, ended.cpu);
         telemetry::took(Stage::Run, wall);
+        if let Some((credit, used)) = limits.cpu_credit.zip(cpu) {
+            self.quotas.charge_cpu(principal.owner(), used.min(credit));
+        }
         if let Some(reason) = ended.ending.killed_for() {
             telemetry::killed(reason);
         }

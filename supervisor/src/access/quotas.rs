@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use governor::clock::{Clock, DefaultClock};
 use governor::state::keyed::HashMapStateStore;
@@ -10,6 +10,7 @@ use governor::{Quota, RateLimiter};
 use lockhouse_policies::Rate;
 
 use super::Owner;
+use super::credit::CpuCredit;
 
 /// Clients whose rates are counted; above that, those who have rested long enough are forgotten.
 const COUNTED_MAX: usize = 10_000;
@@ -72,6 +73,7 @@ struct Used {
     limits: ClientLimits,
     runs: Counted,
     running: Mutex<BTreeMap<Owner, usize>>,
+    cpu: CpuCredit,
 }
 
 /// A run that counts until this is dropped.
@@ -83,7 +85,8 @@ pub(crate) struct Running {
 
 impl Quotas {
     pub(crate) fn new(limits: ClientLimits) -> Self {
-        Self(Arc::new(Used { limits, runs: Counted::new(limits.runs), running: Mutex::default() }))
+        let runs = Counted::new(limits.runs);
+        Self(Arc::new(Used { limits, runs, running: Mutex::default(), cpu: CpuCredit::default() }))
     }
 
     /// One more run.
@@ -97,6 +100,16 @@ impl Quotas {
         self.0.runs.take(owner).map_err(|wait| NoRun::TooOften { wait })?;
         running.insert(owner, count + 1);
         Ok(Running { quotas: self.clone(), owner })
+    }
+
+    /// CPU time that a run of this client has before it gives way to all other work. None: it never does.
+    pub(crate) fn cpu_credit(&self, owner: Owner) -> Option<Duration> {
+        self.0.cpu.left(owner, Instant::now())
+    }
+
+    /// Takes what a run has used of it.
+    pub(crate) fn charge_cpu(&self, owner: Owner, used: Duration) {
+        self.0.cpu.charge(owner, used, Instant::now());
     }
 }
 

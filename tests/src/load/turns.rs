@@ -11,7 +11,7 @@ use super::figures::{Cpus, Figures, Summary};
 use super::{Fallible, hostile, row};
 
 /// One turn of one kind.
-const TURN: Duration = Duration::from_secs(20);
+const TURN: Duration = Duration::from_secs(60);
 /// After a hostile turn: what it left behind ends.
 const REST: Duration = Duration::from_secs(5);
 /// How long a process that computes does so, and rests: what the configuration lets the hostile client's runs do.

@@ -1,5 +1,9 @@
 //! Runs that compute for long: who shares a Lockhouse with others gives way to them.
 
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::time::Duration;
+
 use lockhouse_tests::{Lockhouse, Table, descendants, ensure, equal, wait_until};
 use serde_json::json;
 
@@ -24,6 +28,13 @@ fn scheduled(ancestor: u32) -> Vec<Vec<u64>> {
         threads.filter_map(|thread| policy(&thread.ok()?.path().join("stat"))).collect()
     });
     below.collect()
+}
+
+/// The processes below this one that are scheduled as idle work.
+fn idle(ancestor: u32) -> BTreeSet<u32> {
+    let stat = |pid: &u32| std::path::PathBuf::from(format!("/proc/{pid}/stat"));
+    let below = descendants(ancestor).into_iter().map(|process| process.pid);
+    below.filter(|pid| policy(&stat(pid)) == Some(IDLE)).collect()
 }
 
 fn policy(stat: &std::path::Path) -> Option<u64> {
@@ -61,6 +72,37 @@ async fn a_long_run_of_one_among_many_gives_way_with_all_its_threads() {
     );
     table
         .row("it goes on to its end", equal(&running.await.expect("an answer")["status"], &json!("timeout")));
+    table.finish();
+}
+
+#[tokio::test]
+async fn short_runs_without_pause_give_way_as_a_long_one_does() {
+    let lockhouse = Lockhouse::new();
+    let door = lockhouse.door().await;
+    let visitors = ["one", "other"].map(|name| {
+        let token = lockhouse.run(&["token", "create", name]).stdout.trim_end().to_owned();
+        door.visitor(Some(&token))
+    });
+    // Each uses less than a client has that has rested, and then rests for long enough to be looked at.
+    let code = "import time\nend = time.process_time() + 0.02\nwhile time.process_time() < end: pass\ntime.sleep(0.3)";
+    let gives_way = async |visitor: &lockhouse_tests::Visitor| {
+        // The worker of the run before may not have gone yet.
+        let before = idle(door.pid());
+        let run = json!({"language": "python", "code": code});
+        let mut running = pin!(visitor.call("run_code", run));
+        let mut after = BTreeSet::new();
+        loop {
+            match tokio::time::timeout(Duration::from_millis(20), &mut running).await {
+                Ok(answer) => break assert_eq!(answer["status"], "ok", "{answer}"),
+                Err(_) => after.extend(idle(door.pid())),
+            }
+        }
+        !after.is_subset(&before)
+    };
+    let mut table = Table::new("how short runs are scheduled");
+    table.row("the first is not idle work", equal(&gives_way(&visitors[0]).await, &false));
+    wait_until("one of those that follow is", async || gives_way(&visitors[0]).await.then_some(())).await;
+    table.row("control: another client's is not", equal(&gives_way(&visitors[1]).await, &false));
     table.finish();
 }
 
