@@ -55,8 +55,7 @@ def preload(extra):
     errors.hide_own_frames()
     lockhouse_sealed.seal()
     threading.excepthook = _thread_failed
-    # Address space that a failing allocation of the code cannot take. `bytes`, for its pages stay untouched.
-    _Execution.reserve = bytes(_RESERVE_BYTES)
+    _keep_reserve()  # Here, so that it is no part of what the code may use.
     _Execution.first_main = sys.modules["__main__"]
     lockhouse_preload.settle()
     name = {"cpython": "CPython", "pypy": "PyPy"}.get(sys.implementation.name, sys.implementation.name)
@@ -89,6 +88,7 @@ def run(code, servers, session=False):
     """Runs one program: ("value", JSON or None), or how it failed and the parts of a report."""
     try:
         try:
+            _keep_reserve()
             _Execution.interruptible = True
             lockhouse_servers.begin(servers)
             value = _execute(code, _main_of_session() if session else _main(), sources.begin(code, _run_of(session)))
@@ -103,6 +103,16 @@ def run(code, servers, session=False):
         return _failed(error)
 
 
+def _keep_reserve():
+    """Address space that the code cannot take, for the report of its error. The run before may have used it, as warming up does.
+    Without any, CPython 3.11 to 3.14 may look for a handler of a MemoryError for ever: it needs an integer for that."""
+    if _Execution.reserve is None:
+        try:
+            _Execution.reserve = bytes(_RESERVE_BYTES)  # Whose pages stay untouched.
+        except MemoryError:
+            pass  # In a session, whose code may be about to free some.
+
+
 def _main():
     main = ModuleType("__main__")
     main.__dict__["__builtins__"] = builtins
@@ -113,11 +123,6 @@ def _main_of_session():
     """The module whose names stay from run to run."""
     if _Execution.session_main is None:
         _Execution.session_main = _main()
-    if _Execution.reserve is None:
-        try:
-            _Execution.reserve = bytes(_RESERVE_BYTES)
-        except MemoryError:
-            pass  # The code of this run may be about to free some.
     return _Execution.session_main
 
 
