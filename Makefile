@@ -58,7 +58,7 @@ test-traces: tools
 	$(CARGO) test --locked -p lockhouse-tests --test telemetry -- --ignored traces
 	$(CARGO) build --locked -p lockhouse
 
-# Half a minute of it, with few clients: no answer is wrong or lost.
+# A minute of it, with few clients: no answer is wrong or lost.
 test-load-subset: tools
 	$(CARGO) build --locked --workspace
 	target/debug/load --clients 40 --seconds 10 --hostile-seconds 60 --think-ms 2000

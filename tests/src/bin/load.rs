@@ -155,7 +155,7 @@ impl Daemon {
 fn arguments() -> Option<Arguments> {
     let seconds = Duration::from_secs;
     let mut found =
-        Arguments { clients: 500, quiet: seconds(300), hostile: seconds(240), think: seconds(5), json: None };
+        Arguments { clients: 500, quiet: seconds(300), hostile: seconds(360), think: seconds(5), json: None };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next()?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::figures::{Cpus, Figures, Summary};
 use super::{Fallible, hostile, row};
 
-/// One turn of one kind.
+/// One turn of one kind, at most.
 const TURN: Duration = Duration::from_secs(60);
 /// After a hostile turn: what it left behind ends.
 const REST: Duration = Duration::from_secs(5);
@@ -36,11 +36,12 @@ pub(crate) async fn be_beside() {
 pub(crate) async fn take(long: Duration, host: &str, bad: &str, figures: &Figures) -> Fallible<[Summary; 3]> {
     let mut sums: [Summary; 3] = Default::default();
     let mut p99s: [Vec<f64>; 3] = Default::default();
-    let turns = long.as_secs() / (3 * TURN.as_secs());
+    let each = TURN.min(long / 3);
+    let turns = long.as_secs() / (3 * each.as_secs()).max(1);
     for turn in 1..=turns {
-        let (without, quiet) = watch(figures, None).await;
-        let (beside, idle) = watch(figures, Some(compute()?)).await;
-        let (with, hostile) = watch(figures, Some(hurt(host, bad)?)).await;
+        let (without, quiet) = watch(figures, each, None).await;
+        let (beside, idle) = watch(figures, each, Some(compute()?)).await;
+        let (with, hostile) = watch(figures, each, Some(hurt(host, bad)?)).await;
         println!(
             "  turn {turn:>2}  p99 ms: without {:>6.1}, beside idle work {:>6.1}, with a hostile one {:>6.1}  \
              stolen %: {quiet:>4.1} {idle:>4.1} {hostile:>4.1}",
@@ -71,10 +72,10 @@ pub(crate) async fn take(long: Duration, host: &str, bad: &str, figures: &Figure
 }
 
 /// One turn beside a process, and how much of the CPUs the host took, in percent.
-async fn watch(figures: &Figures, beside: Option<Ending>) -> (Summary, f64) {
+async fn watch(figures: &Figures, long: Duration, beside: Option<Ending>) -> (Summary, f64) {
     let began = Cpus::now();
     figures.take();
-    tokio::time::sleep(TURN).await;
+    tokio::time::sleep(long).await;
     let summary = figures.take();
     drop(beside);
     (summary, began.stolen_percent())
