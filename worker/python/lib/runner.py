@@ -105,7 +105,7 @@ def run(code, servers, session=False):
 
 def _keep_reserve():
     """Address space that the code cannot take, for the report of its error. The run before may have used it, as warming up does.
-    Without any, CPython 3.11 to 3.14 may look for a handler of a MemoryError for ever: it needs an integer for that."""
+    Without any, CPython (seen from 3.11 to 3.13) may look for the handler of a MemoryError for ever: it makes an integer for that."""
     if _Execution.reserve is None:
         try:
             _Execution.reserve = bytes(_RESERVE_BYTES)  # Whose pages stay untouched.
