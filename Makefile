@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo load test test-quick test-load-subset test-traces test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal bench-search bench-shapes bench-tokens fuzz lint install package test-package package-mcpb container tools tools-for-tests clean test-inspector
+.PHONY: build demo load load-attacks test test-quick test-load-subset test-traces test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal bench-search bench-shapes bench-tokens fuzz memory-checks lint install package test-package package-mcpb container tools tools-for-tests clean test-inspector
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -102,6 +102,11 @@ load: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/load $(LOAD)
 
+# 20 honest clients, with and without each attack on what all clients share; ATTACKS="--only bodies --turns 2" for less.
+load-attacks: build
+	$(CARGO) build --release --locked -p lockhouse-tests --bins
+	target/release/load-attacks $(ATTACKS)
+
 # What the audit log adds to a call.
 bench-audit:
 	$(CARGO) test --release --locked -p lockhouse --bin lockhouse -- --ignored --nocapture gate::cost
@@ -132,19 +137,27 @@ bench-tokens: build
 	build/upstreams/venv/bin/python -B tests/upstreams/record_workflows.py target/release/lockhouse > build/workflows.json
 	target/release/bench-tokens $(TOKENS) < build/workflows.json
 
-# Needs a nightly compiler and `cargo install cargo-fuzz`. What is found is kept in protocol/fuzz/found.
+# Needs a nightly compiler and `cargo install cargo-fuzz`. What is found is kept in fuzz/found of the crate.
 FUZZ_SECONDS ?= 180
+fuzz = mkdir -p fuzz/found/$(1) && $(CARGO) +nightly fuzz run $(1) fuzz/found/$(1) fuzz/corpus/$(1) -- \
+	-max_total_time=$(FUZZ_SECONDS) -max_len=4096 $(2)
 fuzz:
-	cd protocol && for target in frame_decoder conversation zygote_messages; do \
-		mkdir -p fuzz/found/$$target && $(CARGO) +nightly fuzz run $$target fuzz/found/$$target fuzz/corpus/$$target -- \
-			-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -malloc_limit_mb=65 || exit 1; \
-	done
+	cd protocol && $(call fuzz,frame_decoder,-malloc_limit_mb=65)
+	cd protocol && $(call fuzz,conversation,-malloc_limit_mb=65)
+	cd protocol && $(call fuzz,zygote_messages,-malloc_limit_mb=65)
+	cd policies && $(call fuzz,policy_document)
+	cd policies && $(call fuzz,decision)
+
+# Invalid reads and writes in the tests of the files that have `unsafe` blocks. Needs valgrind, and for Miri a nightly compiler with it.
+memory-checks:
+	packaging/check-memory
 
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p lockhouse --features otel -- -D warnings
 	if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked --all-features check bans licenses sources; fi
+	CARGO="$(CARGO)" packaging/check-advisories
 	if command -v systemd-analyze >/dev/null 2>&1; then packaging/systemd/check; else echo "no systemd-analyze: units are not checked"; fi
 	if command -v promtool >/dev/null 2>&1; then promtool check rules packaging/prometheus/alerts.yml; fi
 

@@ -8,6 +8,8 @@
 
 #![allow(clippy::print_stdout)] // A table is what it is for.
 
+#[path = "../load/daemon.rs"]
+mod daemon;
 #[path = "../load/figures.rs"]
 mod figures;
 #[path = "../load/honest.rs"]
@@ -20,16 +22,17 @@ mod turns;
 mod wire;
 
 use std::error::Error;
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use figures::{Figures, Summary};
+use daemon::{Daemon, token};
+use figures::{Figures, header, remains, row};
+use honest::Habit;
 use lockhouse_tests::Lockhouse;
 use serde_json::json;
-use turns::Ending;
+use wire::Era;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
@@ -81,13 +84,14 @@ async fn measure(arguments: &Arguments) -> Fallible<bool> {
     let figures = Arc::new(Figures::default());
     for (number, token) in tokens.into_iter().enumerate() {
         let (host, figures) = (daemon.host.clone(), figures.clone());
-        tokio::spawn(honest::behave(host, token, number, arguments.think, figures));
+        let era = if number.is_multiple_of(2) { Era::Stateless } else { Era::Sessions };
+        tokio::spawn(honest::behave(host, token, Habit::Keeps(era), arguments.think, figures));
     }
     println!("{} clients, each thinks for {:?} on average", arguments.clients, arguments.think);
     let mut memory = Vec::new();
     for sample in 0..SAMPLES {
         tokio::time::sleep(arguments.quiet / SAMPLES as u32).await;
-        let (kib, files) = figures::remains(daemon.process.0.id());
+        let (kib, files) = remains(daemon.process.0.id());
         println!(
             "  {:>4} s  memory {:>6.1} MiB  open files {files}",
             (arguments.quiet / SAMPLES as u32).as_secs() * (sample as u64 + 1),
@@ -96,10 +100,7 @@ async fn measure(arguments: &Arguments) -> Fallible<bool> {
         memory.push(kib);
     }
     let all = figures.take();
-    println!(
-        "\n{:28}  {:>8}  {:>6}  {:>5}  {:>8}  {:>8}  {:>8}  {:>8}",
-        "", "answers", "wrong", "lost", "p50 ms", "p95 ms", "p99 ms", "max ms"
-    );
+    println!("\n{}", header());
     row("all behave", &all);
     let [without, beside, with] = turns::take(arguments.hostile, &daemon.host, &bad, &figures).await?;
     for fault in [&all, &without, &beside, &with].into_iter().flat_map(|summary| &summary.faults) {
@@ -114,42 +115,6 @@ async fn measure(arguments: &Arguments) -> Fallible<bool> {
         std::fs::write(path, report.to_string())?;
     }
     Ok([&all, &without, &beside, &with].iter().all(|summary| summary.wrong + summary.lost == 0))
-}
-
-fn row(name: &str, summary: &Summary) {
-    let Summary { answers, wrong, lost, p50_ms, p95_ms, p99_ms, max_ms, .. } = summary;
-    println!(
-        "{name:28}  {answers:>8}  {wrong:>6}  {lost:>5}  {p50_ms:>8.1}  {p95_ms:>8.1}  {p99_ms:>8.1}  {max_ms:>8.1}"
-    );
-}
-
-fn token(lockhouse: &Lockhouse, name: &str) -> Fallible<String> {
-    let made = lockhouse.command(&["token", "create", name]).output()?;
-    let told = String::from_utf8_lossy(&made.stderr).into_owned();
-    let token = String::from_utf8(made.stdout)?.trim().to_owned();
-    if made.status.success() && !token.is_empty() { Ok(token) } else { Err(told.into()) }
-}
-
-/// `lockhouse serve --listen`.
-struct Daemon {
-    process: Ending,
-    host: String,
-}
-
-impl Daemon {
-    fn start(lockhouse: &Lockhouse) -> Fallible<Self> {
-        let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
-        let mut process = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-        let mut log = BufReader::new(process.stderr.take().ok_or("no log")?).lines();
-        let told = log.by_ref().map_while(Result::ok);
-        let host = told.inspect(|line| eprintln!("{line}")).find_map(|line| {
-            let (_, address) = line.split_once("listening at http://")?;
-            address.split('/').next().map(str::to_owned)
-        });
-        // Whatever else it says: it must not come to wait for a reader.
-        std::thread::spawn(move || log.map_while(Result::ok).for_each(drop));
-        Ok(Self { process: Ending(process), host: host.ok_or("it does not listen")? })
-    }
 }
 
 fn arguments() -> Option<Arguments> {

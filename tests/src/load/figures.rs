@@ -109,6 +109,22 @@ impl Summary {
     }
 }
 
+/// The heads of the columns of [`row`].
+pub(crate) fn header() -> String {
+    format!(
+        "{:28}  {:>8}  {:>6}  {:>5}  {:>8}  {:>8}  {:>8}  {:>8}",
+        "", "answers", "wrong", "lost", "p50 ms", "p95 ms", "p99 ms", "max ms"
+    )
+}
+
+/// Prints one line of the table.
+pub(crate) fn row(name: &str, summary: &Summary) {
+    let Summary { answers, wrong, lost, p50_ms, p95_ms, p99_ms, max_ms, .. } = summary;
+    println!(
+        "{name:28}  {answers:>8}  {wrong:>6}  {lost:>5}  {p50_ms:>8.1}  {p95_ms:>8.1}  {p99_ms:>8.1}  {max_ms:>8.1}"
+    );
+}
+
 /// Time of this machine's CPUs since it started, all of it and what its host gave to others, in ticks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cpus {

@@ -11,18 +11,31 @@ use super::wire::{Answer, Connection, Era, HONEST};
 /// An answer that takes longer is lost.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How a client uses connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Habit {
+    /// One for all its requests, in the era of the protocol that it speaks.
+    Keeps(Era),
+    /// A new one for each request, as a command of a script does; each request says everything itself.
+    Reconnects,
+}
+
 /// Asks until the end of time, which the caller decides.
 pub(crate) async fn behave(
     host: String,
     token: String,
-    number: usize,
+    habit: Habit,
     think: Duration,
     figures: Arc<Figures>,
 ) {
-    let era = if number.is_multiple_of(2) { Era::Stateless } else { Era::Sessions };
+    let era = if let Habit::Keeps(era) = habit { era } else { Era::Stateless };
     let mut connection = None;
     loop {
         tokio::time::sleep(think.mul_f64(fastrand::f64() * 2.0)).await;
+        if habit == Habit::Reconnects {
+            connection = None;
+        }
+        let started = Instant::now();
         let opened = match connection.take() {
             Some(opened) => Ok(opened),
             None => Connection::open(&host, HONEST, &token, era).await,
@@ -35,7 +48,6 @@ pub(crate) async fn behave(
             }
         };
         let task = Task::any();
-        let started = Instant::now();
         match tokio::time::timeout(PATIENCE, task.ask(&mut opened)).await {
             Err(_) => figures.lost(format!("{task:?}: no answer in {PATIENCE:?}")),
             Ok(Err(error)) => figures.lost(format!("{task:?}: {error}")),

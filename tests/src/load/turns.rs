@@ -4,11 +4,12 @@
 //! What is beside the clients is a process of its own of this same program, with the least priority, since its own work would
 //! be another machine's.
 
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::figures::{Cpus, Figures, Summary};
-use super::{Fallible, hostile, row};
+use super::daemon::Ending;
+use super::figures::{Cpus, Figures, Summary, row};
+use super::{Fallible, hostile};
 
 /// One turn of one kind, at most.
 const TURN: Duration = Duration::from_secs(60);
@@ -84,16 +85,6 @@ async fn watch(figures: &Figures, long: Duration, beside: Option<Ending>) -> (Su
 fn middle(mut of: Vec<f64>) -> f64 {
     of.sort_unstable_by(f64::total_cmp);
     of.get(of.len() / 2).copied().unwrap_or_default()
-}
-
-/// A process that ends with this.
-pub(crate) struct Ending(pub(crate) Child);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// What has nothing to do with Lockhouse and computes where a CPU is free: what that alone costs the clients here.

@@ -1,0 +1,6 @@
+//! Any arguments, decided about by rules with a condition of each kind.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    lockhouse_policies_fuzz::decision(bytes);
+});

@@ -1,0 +1,124 @@
+//! What must hold for every input. Each function takes bytes, panics where something does not hold, and returns what the
+//! input came to: the ordinary tests replay the corpus through the same functions and check that it still reaches all of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lockhouse_policies::{Call, Decision, Policy, Source, diff, explain};
+use lockhouse_protocol::{ServerName, ToolName};
+use serde_json::{Map, Value};
+
+/// What an input came to, each kind under its name.
+pub type Reached = BTreeSet<String>;
+
+/// A tool for each kind of condition. The value of the argument `a` is judged.
+const POLICY: &str = r#"
+version = 1
+[servers.s]
+[[servers.s.rules]]
+tool = "under"
+when = { a = { under = "/srv/docs" } }
+effect = "allow"
+[[servers.s.rules]]
+tool = "host"
+when = { a = { host = ["api.example.com", "*.example.org"] } }
+effect = "allow"
+[[servers.s.rules]]
+tool = "pattern"
+when = { a = { pattern = "rel-*-*" } }
+effect = "allow"
+[[servers.s.rules]]
+tool = "number"
+when = { a = { min = 1, max = 10 } }
+effect = "allow"
+[[servers.s.rules]]
+tool = "value"
+when = { a = ["acme", 1, true] }
+effect = "allow"
+[[servers.s.rules]]
+tool = "nested"
+when = { "a.b.c" = { is = "acme", optional = true } }
+effect = "allow"
+"#;
+const TOOLS: [&str; 6] = ["under", "host", "pattern", "number", "value", "nested"];
+
+fn parsed(text: &str) -> Result<Policy, String> {
+    let source = Source { path: "policy.toml".to_owned(), text: text.to_owned() };
+    Policy::parse(source).map_err(|errors| {
+        let text = errors.render(false);
+        let is_hidden = |c: char| c.is_control() && c != '\n';
+        assert!(!text.is_empty() && !text.contains(is_hidden), "{text:?}");
+        text
+    })
+}
+
+/// Any text is a policy, or has faults that can be shown; what it permits is what it explains.
+pub fn policy_document(bytes: &[u8]) -> Reached {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(policy) = parsed(&text) else { return Reached::from(["faults".to_owned()]) };
+    assert!(diff(&policy, &policy).is_empty(), "it differs from itself");
+    let servers = policy.servers().cloned().chain(ServerName::new("s")).take(4);
+    let mut reached = Reached::from(["policy".to_owned()]);
+    for server in servers {
+        for tool in ["list_all", "t"].into_iter().filter_map(|tool| ToolName::new(tool).ok()) {
+            let call = Call::new(&server, &tool);
+            let explanation = explain(&policy, &call).to_string();
+            assert!(!explanation.is_empty());
+            let decision = policy.decide(call);
+            if matches!(decision, Decision::Allow(_)) {
+                assert!(policy.permits(&server, &tool, None), "what it allows is not permitted");
+            }
+            reached.insert(name(&decision).to_owned());
+        }
+    }
+    reached
+}
+
+/// The first byte names the condition; the rest is the value of the argument, as JSON or else as text. A call is allowed
+/// only where a second, simpler reading of the value agrees.
+pub fn decision(bytes: &[u8]) -> Reached {
+    let Some((first, rest)) = bytes.split_first() else { return Reached::new() };
+    let tool = TOOLS[usize::from(*first) % TOOLS.len()];
+    let text = String::from_utf8_lossy(rest).into_owned();
+    let value: Value = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    let (Ok(policy), Ok(server), Ok(name_of_tool)) = (parsed(POLICY), ServerName::new("s"), ToolName::new(tool)) else {
+        panic!("the policy of the target is valid");
+    };
+    let arguments = Map::from_iter([("a".to_owned(), value.clone())]);
+    let call = Call::new(&server, &name_of_tool).with_arguments(arguments);
+    let paths = policy.paths(&call);
+    let links: BTreeMap<String, String> = paths.into_iter().map(|path| (path.clone(), path)).collect();
+    let decision = policy.decide(call.with_links(links));
+    if matches!(decision, Decision::Allow(_)) {
+        assert!(agrees(tool, &value), "{tool} allows {value}");
+    }
+    Reached::from([format!("{tool} {}", name(&decision))])
+}
+
+/// Whether an allowed value is one that the rule of its tool speaks of.
+fn agrees(tool: &str, value: &Value) -> bool {
+    match (tool, value) {
+        ("nested", _) => true,
+        (_, Value::Array(values)) => values.iter().all(|value| agrees(tool, value)),
+        ("under", Value::String(path)) => {
+            let below = path.strip_prefix("/").and_then(|path| path.trim_start_matches('/').strip_prefix("srv"));
+            let is_strange = |c: char| c.is_control() || matches!(c, '\\' | '%');
+            below.is_some() && !path.contains(is_strange) && path.split('/').all(|part| part != "..")
+        }
+        ("host", Value::String(url)) => {
+            let url = url.to_ascii_lowercase();
+            url.starts_with("http") && (url.contains("example") || url.contains('%') || !url.is_ascii())
+        }
+        ("pattern", Value::String(text)) => text.starts_with("rel-"),
+        ("number", Value::Number(number)) => number.as_f64().is_some_and(|number| (1.0..=10.0).contains(&number)),
+        ("value", value) => *value == "acme" || *value == true || value.as_f64() == Some(1.0),
+        _ => false,
+    }
+}
+
+fn name(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Allow(_) => "allow",
+        Decision::Ask(..) => "ask",
+        Decision::Deny(_) => "deny",
+    }
+}

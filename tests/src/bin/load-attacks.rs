@@ -1,0 +1,169 @@
+//! `make load-attacks`: 20 honest clients over HTTP, and turns with and without an attack on what all of them share.
+//!
+//! `load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] [--json FILE]`. Exit status 1 if an
+//! honest client's answer was wrong or lost, 2 for wrong arguments. Attackers share the machine with what they attack: what
+//! can be compared are the kinds of turn, which alternate.
+
+#![allow(clippy::print_stdout)] // A table is what it is for.
+
+#[path = "../load/attacks.rs"]
+mod attacks;
+#[path = "../load/daemon.rs"]
+mod daemon;
+#[path = "../load/figures.rs"]
+mod figures;
+#[path = "../load/honest.rs"]
+mod honest;
+#[path = "../load/wire.rs"]
+mod wire;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use attacks::{ATTACKS, Attack};
+use daemon::{Daemon, token};
+use figures::{Cpus, Figures, Summary, header, remains, row};
+use honest::Habit;
+use lockhouse_tests::Lockhouse;
+use serde_json::{Value, json};
+use wire::Era;
+
+type Fallible<T> = Result<T, Box<dyn Error>>;
+
+const USAGE: &str = "usage: load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] \
+    [--json FILE]";
+/// Between turns: what an attack left behind ends.
+const REST: Duration = Duration::from_secs(3);
+/// Between two looks at the daemon's memory.
+const LOOK: Duration = Duration::from_millis(100);
+const POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n[servers.hostile]\nallow = [\"*\"]\n";
+
+struct Arguments {
+    clients: usize,
+    turns: usize,
+    turn: Duration,
+    think: Duration,
+    only: Option<String>,
+    json: Option<PathBuf>,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    attacks::attack_if_ordered().await;
+    let Some(arguments) = arguments() else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    match measure(&arguments).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("load-attacks: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn measure(arguments: &Arguments) -> Fallible<bool> {
+    println!("{}", header());
+    let (mut reports, mut right) = (Vec::new(), true);
+    for attack in ATTACKS {
+        if arguments.only.as_ref().is_some_and(|only| only != attack.name) {
+            continue;
+        }
+        let (report, is_right) = under(attack, arguments).await?;
+        reports.push(report);
+        right &= is_right;
+    }
+    if let Some(path) = &arguments.json {
+        std::fs::write(path, Value::from(reports).to_string())?;
+    }
+    Ok(right)
+}
+
+/// Turns with and without one attack, against a daemon of its own.
+async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)> {
+    let lockhouse = Lockhouse::with_fixture().policy(POLICY);
+    let order = lockhouse.file("order", "");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/flooding.py");
+    let lockhouse = lockhouse.servers_entry("hostile", json!({"command": "python3", "args": [script, order]}));
+    let bad = token(&lockhouse, "hostile")?;
+    let names = (0..arguments.clients).map(|number| format!("client-{number}"));
+    let tokens = names.map(|name| token(&lockhouse, &name)).collect::<Fallible<Vec<String>>>()?;
+    let daemon = Daemon::start(&lockhouse)?;
+    let figures = Arc::new(Figures::default());
+    for (number, token) in tokens.into_iter().enumerate() {
+        let (host, figures, think) = (daemon.host.clone(), figures.clone(), arguments.think);
+        // Connections are what the attack on them is about: half of the clients begin one for each request.
+        let habit = match number % 2 {
+            0 if attack.name == "connections" => Habit::Reconnects,
+            0 => Habit::Keeps(Era::Stateless),
+            _ => Habit::Keeps(Era::Sessions),
+        };
+        tokio::spawn(honest::behave(host, token, habit, think, figures));
+    }
+    // Warm: connections are there, and workers.
+    tokio::time::sleep(REST).await;
+    let (mut without, mut with) = (Summary::default(), Summary::default());
+    let (mut memory, began) = (0, Cpus::now());
+    for _ in 0..arguments.turns {
+        without = without.and(turn(&figures, arguments.turn, &daemon, &mut memory).await);
+        attack.order(&order, true)?;
+        let attacker = attack.start(&daemon.host, &bad)?;
+        with = with.and(turn(&figures, arguments.turn, &daemon, &mut memory).await);
+        drop(attacker);
+        attack.order(&order, false)?;
+        tokio::time::sleep(REST).await;
+    }
+    row(&format!("without {}", attack.name), &without);
+    row(&format!("with {}", attack.name), &with);
+    let (ratio, mib) = (with.p99_ms / without.p99_ms, memory as f64 / 1024.0);
+    println!(
+        "  {}: p99 {ratio:.2} times that without, memory at most {mib:.1} MiB; the host took {:.1} %",
+        attack.what,
+        began.stolen_percent()
+    );
+    for fault in without.faults.iter().chain(&with.faults) {
+        println!("  FAULT {fault}");
+    }
+    let right = without.wrong + without.lost + with.wrong + with.lost == 0;
+    let report = json!({
+        "attack": attack.name, "what": attack.what, "without": without.to_json(), "with": with.to_json(),
+        "p99_ratio": ratio, "memory_max_mib": mib,
+    });
+    Ok((report, right))
+}
+
+/// One turn, in which the daemon's memory is looked at.
+async fn turn(figures: &Figures, long: Duration, daemon: &Daemon, memory: &mut u64) -> Summary {
+    figures.take();
+    let until = Instant::now() + long;
+    while Instant::now() < until {
+        tokio::time::sleep(LOOK).await;
+        *memory = (*memory).max(remains(daemon.process.0.id()).0);
+    }
+    figures.take()
+}
+
+fn arguments() -> Option<Arguments> {
+    let seconds = Duration::from_secs;
+    let think = Duration::from_millis(200);
+    let mut found = Arguments { clients: 20, turns: 6, turn: seconds(15), think, only: None, json: None };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let value = words.next()?;
+        match word.as_str() {
+            "--clients" => found.clients = value.parse().ok().filter(|clients| *clients > 0)?,
+            "--turns" => found.turns = value.parse().ok().filter(|turns| *turns > 0)?,
+            "--turn-seconds" => found.turn = seconds(value.parse().ok()?),
+            "--think-ms" => found.think = Duration::from_millis(value.parse().ok()?),
+            "--only" => found.only = ATTACKS.iter().any(|attack| attack.name == value).then_some(value),
+            "--json" => found.json = Some(value.into()),
+            _ => return None,
+        }
+    }
+    Some(found)
+}

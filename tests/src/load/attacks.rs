@@ -1,0 +1,143 @@
+//! The attacks of `load-attacks`. Each is a process of its own of this same program, of the least priority, since what it
+//! computes would be another machine's work.
+
+use std::io::{Error, Result};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinSet;
+
+use super::Fallible;
+use super::daemon::Ending;
+use super::wire::{Connection, Era, HONEST, HOSTILE, connect};
+
+/// For the attacking process, in its environment: the name of the attack, and the token of the client that attacks.
+const NAME: &str = "LOAD_ATTACK";
+const TOKEN: &str = "LOAD_ATTACK_TOKEN";
+
+/// Requests with large bodies at one time.
+const BODIES: usize = 48;
+const BODY_BYTES: usize = 4_000_000;
+/// A body that is small enough to be read, and nothing but small objects.
+const ACCEPTED_BYTES: usize = 250_000;
+/// Connections of strangers that send nothing.
+const IDLE: usize = 320;
+/// Calls of the hostile upstream server at one time.
+const CALLS: usize = 4;
+/// After a refusal.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// One attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Attack {
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+    /// What the hostile upstream server does while the attack lasts.
+    pub(crate) upstream: Option<&'static str>,
+}
+
+const fn client(name: &'static str, what: &'static str) -> Attack {
+    Attack { name, what, upstream: None }
+}
+
+const fn upstream(name: &'static str, what: &'static str) -> Attack {
+    Attack { name, what, upstream: Some(name) }
+}
+
+/// All attacks.
+pub(crate) const ATTACKS: [Attack; 8] = [
+    client("bodies", "48 requests with bodies of 4 MB of small objects, of one token"),
+    client("small-bodies", "48 requests with bodies of 250 KB of small objects, of one token"),
+    client("connections", "320 idle connections without a token, of the honest clients' address"),
+    upstream("ids", "an upstream server asks with ids of 900 KB"),
+    upstream("notifications", "an upstream server sends notifications of 1 MB of empty arrays"),
+    upstream("line", "an upstream server sends a line without an end"),
+    upstream("small", "an upstream server sends small notifications without a pause"),
+    upstream("results", "an upstream server answers each call with 1 MB of empty arrays"),
+];
+
+impl Attack {
+    /// Starts the process that attacks.
+    pub(crate) fn start(self, host: &str, token: &str) -> Fallible<Ending> {
+        let mut command = Command::new("chrt");
+        command.args(["--idle", "0"]).arg(std::env::current_exe()?).arg(host);
+        Ok(Ending(command.env(NAME, self.name).env(TOKEN, token).spawn()?))
+    }
+
+    /// Tells the hostile upstream server to attack, or to stop.
+    pub(crate) fn order(self, place: &Path, attacks: bool) -> Result<()> {
+        let order = if attacks { self.upstream.unwrap_or_default() } else { "" };
+        std::fs::write(place, order)
+    }
+}
+
+/// In a process that was started to attack: attacks until it is killed.
+pub(crate) async fn attack_if_ordered() {
+    let (Ok(name), Ok(token)) = (std::env::var(NAME), std::env::var(TOKEN)) else { return };
+    let host = std::env::args().nth(1).unwrap_or_default();
+    let mut ways = JoinSet::new();
+    let count = match name.as_str() {
+        "bodies" | "small-bodies" => BODIES,
+        "connections" => IDLE,
+        _ => CALLS,
+    };
+    let size = if name == "bodies" { BODY_BYTES } else { ACCEPTED_BYTES };
+    let body: &'static str = Box::leak(small_objects(size).into_boxed_str());
+    for _ in 0..count {
+        let (name, host, token) = (name.clone(), host.clone(), token.clone());
+        ways.spawn(async move {
+            loop {
+                let done = match name.as_str() {
+                    "bodies" | "small-bodies" => post(&host, &token, body).await,
+                    "connections" => idle(&host).await,
+                    _ => call(&host, &token).await,
+                };
+                if done.is_err() {
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        });
+    }
+    while ways.join_next().await.is_some() {}
+}
+
+/// A call of `run_code` with an argument that is nothing but small objects.
+fn small_objects(size: usize) -> String {
+    let objects = vec!["{\"a\":0}"; size / 8].join(",");
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_code","arguments":{{"language":"python","code":"1","x":[{objects}]}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"load","version":"1"}}}}}}}}"#
+    )
+}
+
+async fn post(host: &str, token: &str, body: &str) -> Result<()> {
+    let mut stream = connect(host, HOSTILE).await?;
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\n\
+         mcp-name: run_code\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(body.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await?;
+    if answer.starts_with(b"HTTP/1.1 200") { Ok(()) } else { Err(Error::other("refused")) }
+}
+
+async fn idle(host: &str) -> Result<()> {
+    let mut stream = connect(host, HONEST).await?;
+    stream.read_to_end(&mut Vec::new()).await?;
+    Err(Error::other("closed"))
+}
+
+async fn call(host: &str, token: &str) -> Result<()> {
+    let mut connection = Connection::open(host, HOSTILE, token, Era::Stateless).await?;
+    loop {
+        let code = "from mcp_tools.hostile import ping\nlen(str(ping()))";
+        connection.call("run_code", json!({"language": "python", "code": code, "timeout_s": 5})).await?;
+        tokio::time::sleep(PAUSE).await;
+    }
+}
