@@ -58,7 +58,7 @@ async fn a_client_pays_for_what_its_bodies_cost_and_another_client_does_not() {
         };
         for number in 0..passed_on {
             let status = post().await.status().as_u16();
-            table.row(format!("{passed_on} may pass: {number}"), ensure(status == 400, status));
+            table.row(format!("{passed_on} may pass: {number}"), ensure(status != 429, status));
         }
         let refused = post().await;
         table.row("one more", equal(refused.status().as_u16(), 429));

@@ -13,15 +13,16 @@ use serde_json::value::RawValue;
 
 use crate::json::{self, DEPTH_MAX, JsonFault};
 
-/// Values of an outline: rmcp takes up to 4 ms for them.
-const OUTLINE_VALUES_MAX: usize = 1_000;
+/// Values of an outline: rmcp takes up to 2 ms for them.
+const OUTLINE_VALUES_MAX: usize = 500;
 /// Of an outline.
 const OUTLINE_BYTES_MAX: usize = 256 * 1024;
 
-/// What a client's `requests` pay for besides one for each request: units of about as much CPU time as a small request takes.
+/// What a client's `requests` pay for besides one for each request. A unit takes the event loop 20 to 30 µs, so that large requests
+/// take it no longer than the small ones that a client could send instead.
 const BYTES_PER_UNIT: usize = 16 * 1024;
 const ARGUMENT_VALUES_PER_UNIT: usize = 64;
-const OUTLINE_VALUES_PER_UNIT: usize = 16;
+const OUTLINE_VALUES_PER_UNIT: usize = 8;
 /// Values of an outline that cost nothing: as many as each message needs.
 const OUTLINE_VALUES_FREE: usize = 64;
 
@@ -214,13 +215,13 @@ mod tests {
             (in_arguments(long(1_000_000)), None),
             (in_arguments(nested(90)), None),
             (in_arguments(nested(100)), Some(MessageFault::TooDeep)),
-            (in_meta(list(900)), None),
-            (in_meta(list(1_000)), Some(MessageFault::LargeOutline)),
+            (in_meta(list(480)), None),
+            (in_meta(list(500)), Some(MessageFault::LargeOutline)),
             (in_meta(long(250_000)), None),
             (in_meta(long(270_000)), Some(MessageFault::LargeOutline)),
             (in_meta(list(MAX)), too_many),
             // Twice the same name.
-            (call(&format!(r#"{{}},"arguments":{{"x":{}}}"#, list(1_000))), Some(MessageFault::LargeOutline)),
+            (call(&format!(r#"{{}},"arguments":{{"x":{}}}"#, list(500))), Some(MessageFault::LargeOutline)),
             (format!("[{}]", call("{}")), Some(MessageFault::Batch)),
             (call("{"), Some(MessageFault::NotJson)),
             (call("{}") + "1", Some(MessageFault::NotJson)),
@@ -236,8 +237,8 @@ mod tests {
         let program = |bytes: usize| format!(r#"{{"code":"{}"}}"#, "x".repeat(bytes));
         assert_eq!([cost(&call("{}")), cost(&call(&program(10_000)))], [0, 0]);
         assert_eq!([cost(&call(&program(256 * 1024))), cost(&call(&list(6_400)))], [16, 100]);
-        let meta = call("{}").replace("\"name\"", &format!("\"_meta\":{},\"name\"", list(800)));
-        assert_eq!(cost(&meta), 46);
+        let meta = call("{}").replace("\"name\"", &format!("\"_meta\":{},\"name\"", list(464)));
+        assert_eq!(cost(&meta), 51);
         assert!(cost(&list(MAX)) >= 150, "who sends too much pays for it");
     }
 }
