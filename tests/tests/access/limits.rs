@@ -66,7 +66,7 @@ async fn a_client_pays_for_what_its_bodies_cost_and_another_client_does_not() {
         table.row("when to try again", ensure((1..=3_660).contains(&after), after));
         table.row("a small one", equal(told(&asks(&visitor).await), "429 too_many_requests".into()));
     }
-    for number in 0..60 {
+    for number in 0..10 {
         let reply = asks(&door.visitor(Some(&little))).await;
         table.row(format!("control: small request {number}"), equal(told(&reply), "200".into()));
     }
