@@ -4,6 +4,7 @@
 //! HTTP each request is admitted by itself ([`Access`]), and comes to the front with the [`Principal`] that it was admitted as.
 
 mod admission;
+mod allowance;
 mod credit;
 mod failures;
 mod oauth;
@@ -25,6 +26,7 @@ pub(crate) use admission::{Access, AccessSettings, Auth, Way};
 pub(crate) use oauth::{KeySource, OauthSettings, algorithm, trusted_url};
 pub(crate) use peer::{NamedUser, Peer, Users};
 pub(crate) use quotas::{ClientLimits, NoRun, Quotas};
+pub(crate) use refused::Refused;
 pub(crate) use tokens::{Issued, TokenFile, TokenName};
 
 /// Whose a session, a kept result or an execution is. Whoever has not the same one does not see it.

@@ -209,7 +209,7 @@ impl Settings {
             unused,
             http: {
                 let access = admission::settings(&document, &path, &surroundings)?;
-                document.http.settings(access, &path, &surroundings)
+                document.http.settings(access, document.limits.code_kib, &path, &surroundings)
             },
             clients: admission::limits(&document.clients),
             drain: Duration::from_secs_f64(document.service.drain_seconds),

@@ -257,7 +257,8 @@ impl Front {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let principal = self.principal(&context)?;
-        let arguments = request.arguments.take().unwrap_or_default();
+        let in_message = request.arguments.take();
+        let arguments = http::arguments(&context.extensions).or(in_message).unwrap_or_default();
         let tool = match request.name.as_ref() {
             "run_code" => Tool::RunCode,
             "get_result" => Tool::GetResult,

@@ -9,22 +9,69 @@ pub(crate) use text::{Entry, JsonText, depth};
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// How many values a piece of JSON holds, itself included; `None` when it is not JSON, or nested too deeply.
-pub(crate) fn nodes(json: &[u8]) -> Option<usize> {
-    let mut count = 0;
+/// Levels of lists and objects in each other. The parser's own limit is 128.
+pub(crate) const DEPTH_MAX: usize = 100;
+
+/// How many values a piece of JSON holds, itself included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// Up to the fault, if there is one.
+    pub(crate) values: usize,
+    pub(crate) fault: Option<JsonFault>,
+}
+
+/// Why JSON was not counted to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JsonFault {
+    Invalid,
+    TooDeep,
+    TooManyValues,
+}
+
+/// Counts the values of a piece of JSON, in time in proportion to its length and without keeping any. Stops above `values_max`.
+pub(crate) fn count(json: &[u8], values_max: usize) -> Count {
+    let mut counted = Count { values: 0, fault: None };
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    Counter(&mut count).deserialize(&mut deserializer).ok()?;
-    Some(count)
+    let counter = Counter { counted: &mut counted, values_max, depth: 0 };
+    let read = counter.deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    if read.is_err() {
+        counted.fault.get_or_insert(JsonFault::Invalid);
+    }
+    counted
 }
 
 /// Counts while it parses, and keeps nothing.
-struct Counter<'a>(&'a mut usize);
+struct Counter<'a> {
+    counted: &'a mut Count,
+    values_max: usize,
+    /// Of lists and objects around the next value.
+    depth: usize,
+}
+
+impl Counter<'_> {
+    /// For a value in the one that is being read.
+    fn inner(&mut self) -> Counter<'_> {
+        Counter { counted: self.counted, values_max: self.values_max, depth: self.depth + 1 }
+    }
+
+    fn fail<E: Error>(&mut self, fault: JsonFault) -> E {
+        self.counted.fault = Some(fault);
+        E::custom("a limit was reached")
+    }
+
+    fn enter<E: Error>(&mut self) -> Result<(), E> {
+        if self.depth < DEPTH_MAX { Ok(()) } else { Err(self.fail(JsonFault::TooDeep)) }
+    }
+}
 
 impl<'de> DeserializeSeed<'de> for Counter<'_> {
     type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        *self.0 += 1;
+    fn deserialize<D: Deserializer<'de>>(mut self, deserializer: D) -> Result<(), D::Error> {
+        if self.counted.values == self.values_max {
+            return Err(self.fail(JsonFault::TooManyValues));
+        }
+        self.counted.values += 1;
         deserializer.deserialize_any(self)
     }
 }
@@ -36,14 +83,16 @@ impl<'de> Visitor<'de> for Counter<'_> {
         f.write_str("JSON")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
-        while sequence.next_element_seed(Counter(self.0))?.is_some() {}
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut sequence: A) -> Result<(), A::Error> {
+        self.enter()?;
+        while sequence.next_element_seed(self.inner())?.is_some() {}
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        self.enter()?;
         while map.next_key::<IgnoredAny>()?.is_some() {
-            map.next_value_seed(Counter(self.0))?;
+            map.next_value_seed(self.inner())?;
         }
         Ok(())
     }
@@ -75,13 +124,31 @@ impl<'de> Visitor<'de> for Counter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::nodes;
+    use super::*;
+
+    fn fault(json: &[u8]) -> Option<JsonFault> {
+        count(json, 1_000).fault
+    }
 
     #[test]
     fn every_value_counts_once() {
-        assert_eq!(nodes(b"null"), Some(1));
-        assert_eq!(nodes(br#"{"a": [1, 2.5, "x"], "b": {"c": true}}"#), Some(7));
-        assert_eq!(nodes(b"[1,"), None);
-        assert_eq!(nodes("[".repeat(100_000).as_bytes()), None);
+        for (json, values) in [("null", 1), (r#"{"a": [1, 2.5, "x"], "b": {"c": true}}"#, 7)] {
+            assert_eq!(count(json.as_bytes(), 7), Count { values, fault: None }, "{json}");
+        }
+        assert_eq!([fault(b"[1,"), fault(b"1 2"), fault(b"")], [Some(JsonFault::Invalid); 3]);
+    }
+
+    #[test]
+    fn counting_stops_at_the_limits() {
+        let (list, nested) = (format!("[0{}", ",0".repeat(100_000)), |levels| {
+            format!("{}{}", "[".repeat(levels), "]".repeat(levels))
+        });
+        // What comes after the limit is not read: the list has no end.
+        let expected = Count { values: 50, fault: Some(JsonFault::TooManyValues) };
+        assert_eq!(count(list.as_bytes(), 50), expected);
+        assert_eq!(fault(nested(DEPTH_MAX).as_bytes()), None);
+        for levels in [DEPTH_MAX + 1, 100_000] {
+            assert_eq!(count(nested(levels).as_bytes(), 200_000).fault, Some(JsonFault::TooDeep));
+        }
     }
 }

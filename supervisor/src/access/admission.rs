@@ -1,6 +1,7 @@
 //! Who a request is from. Every request proves it anew: what was proven before counts for nothing.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::header::AUTHORIZATION;
@@ -8,10 +9,11 @@ use axum::http::request::Parts;
 use serde::Deserialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::allowance::Allowance;
 use super::failures::Failures;
 use super::oauth::{OauthSettings, ResourceServer};
 use super::peer::{Peer, Users};
-use super::quotas::{ClientLimits, Counted};
+use super::quotas::ClientLimits;
 use super::refused::{Challenge, Refused, Why};
 use super::token;
 use super::tokens::{TokenFile, Tokens};
@@ -105,7 +107,7 @@ pub(crate) struct AccessSettings {
 pub(crate) struct Access {
     /// None where everybody is let in.
     proofs: Option<Proofs>,
-    requests: Counted,
+    requests: Allowance,
     failures: Failures,
     /// Ends what looks after tokens.
     _over: DropGuard,
@@ -129,7 +131,7 @@ impl Access {
             true => None,
             false => Some(Proofs::new(&auth, tokens, oauth, users, &over)?),
         };
-        let (requests, failures) = (Counted::new(limits.requests), Failures::default());
+        let (requests, failures) = (Allowance::new(limits.requests), Failures::default());
         Ok(Arc::new(Self { proofs, requests, failures, _over: over.drop_guard() }))
     }
 
@@ -145,13 +147,27 @@ impl Access {
                 proofs.refused(why)
             })?,
         };
-        self.count(principal.owner())?;
+        let taken = self.requests.take(principal.owner(), Instant::now());
+        taken.map_err(|wait| self.too_many(wait))?;
         Ok(principal)
     }
 
-    fn count(&self, owner: Owner) -> Result<(), Refused> {
-        let challenge = || self.proofs.as_ref().map(|proofs| proofs.challenge.clone()).unwrap_or_default();
-        self.requests.take(owner).map_err(|wait| Refused { why: Why::TooMany(wait), challenge: challenge() })
+    /// Whether this client's requests have cost no more than it may use.
+    ///
+    /// # Errors
+    /// What to answer instead.
+    pub(crate) fn check_debt(&self, owner: Owner) -> Result<(), Refused> {
+        self.requests.debt(owner, Instant::now()).map_or(Ok(()), |wait| Err(self.too_many(wait)))
+    }
+
+    /// Takes what a request costs besides being one, in units of `requests`.
+    pub(crate) fn charge(&self, owner: Owner, units: u32) {
+        self.requests.charge(owner, units, Instant::now());
+    }
+
+    fn too_many(&self, wait: Duration) -> Refused {
+        let challenge = self.proofs.as_ref().map(|proofs| proofs.challenge.clone()).unwrap_or_default();
+        Refused { why: Why::TooMany(wait), challenge }
     }
 
     /// What anybody may read, to find out where tokens come from.

@@ -4,21 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use governor::clock::{Clock, DefaultClock};
-use governor::state::keyed::HashMapStateStore;
-use governor::{Quota, RateLimiter};
 use lockhouse_policies::Rate;
 
 use super::Owner;
+use super::allowance::Allowance;
 use super::credit::CpuCredit;
-
-/// Clients whose rates are counted; above that, those who have rested long enough are forgotten.
-const COUNTED_MAX: usize = 10_000;
 
 /// `[clients]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientLimits {
-    /// Requests of any kind.
+    /// Requests of any kind, each with what its body costs besides.
     pub(crate) requests: Rate,
     /// Runs of code.
     pub(crate) runs: Rate,
@@ -26,31 +21,6 @@ pub(crate) struct ClientLimits {
     pub(crate) running: usize,
     /// Sessions at one time.
     pub(crate) sessions: usize,
-}
-
-/// So many for each client in a time.
-#[derive(Debug)]
-pub(super) struct Counted(RateLimiter<Owner, HashMapStateStore<Owner>, DefaultClock>);
-
-impl Counted {
-    pub(super) fn new(rate: Rate) -> Self {
-        let one = (rate.per / rate.calls.get()).max(Duration::from_nanos(1));
-        let quota = Quota::with_period(one).unwrap_or_else(|| Quota::per_second(rate.calls));
-        Self(RateLimiter::hashmap(quota.allow_burst(rate.burst)))
-    }
-
-    /// Counts one more, or how long until there is room.
-    pub(super) fn take(&self, owner: Owner) -> Result<(), Duration> {
-        if !owner.is_limited() {
-            return Ok(());
-        }
-        if self.0.len() > COUNTED_MAX {
-            self.0.retain_recent();
-        }
-        let later =
-            self.0.check_key(&owner).map_err(|later| later.wait_time_from(DefaultClock::default().now()));
-        later.map(drop)
-    }
 }
 
 /// Why a run does not begin.
@@ -71,7 +41,7 @@ pub(crate) struct Quotas(Arc<Used>);
 #[derive(Debug)]
 struct Used {
     limits: ClientLimits,
-    runs: Counted,
+    runs: Allowance,
     running: Mutex<BTreeMap<Owner, usize>>,
     cpu: CpuCredit,
 }
@@ -85,7 +55,7 @@ pub(crate) struct Running {
 
 impl Quotas {
     pub(crate) fn new(limits: ClientLimits) -> Self {
-        let runs = Counted::new(limits.runs);
+        let runs = Allowance::new(limits.runs);
         Self(Arc::new(Used { limits, runs, running: Mutex::default(), cpu: CpuCredit::default() }))
     }
 
@@ -97,7 +67,7 @@ impl Quotas {
         if owner.is_limited() && count >= max {
             return Err(NoRun::TooMany { max });
         }
-        self.0.runs.take(owner).map_err(|wait| NoRun::TooOften { wait })?;
+        self.0.runs.take(owner, Instant::now()).map_err(|wait| NoRun::TooOften { wait })?;
         running.insert(owner, count + 1);
         Ok(Running { quotas: self.clone(), owner })
     }

@@ -430,7 +430,7 @@ impl Document {
         ];
         checks
             .into_iter()
-            .chain(self.http.limits.checks())
+            .chain(self.http.limits.checks(limits.code_kib))
             .filter(|(fits, ..)| !fits)
             .map(|(_, key, range)| (key, range))
     }

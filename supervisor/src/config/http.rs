@@ -58,8 +58,11 @@ pub(super) struct Limits {
     headers: u32,
     head_kib: u32,
     streams: u32,
-    body_kib: u32,
-    bodies_mib: u32,
+    /// None: as much as the largest program needs.
+    body_kib: Option<u32>,
+    body_values: u32,
+    /// None: 16, or as much as one body needs.
+    bodies_mib: Option<u32>,
     mcp_sessions: u32,
     mcp_sessions_per_client: u32,
     mcp_session_seconds: f64,
@@ -79,8 +82,9 @@ impl Default for Limits {
             headers: 64,
             head_kib: 16,
             streams: 64,
-            body_kib: 4_096,
-            bodies_mib: 64,
+            body_kib: None,
+            body_values: 10_000,
+            bodies_mib: None,
             mcp_sessions: 1_024,
             mcp_sessions_per_client: 64,
             mcp_session_seconds: 1_800.0,
@@ -89,8 +93,19 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether each key can work, and what it can be.
-    pub(super) fn checks(&self) -> [(bool, &'static str, &'static str); 17] {
+    /// Of a body. One byte of code takes at most six in JSON (`\u0000`); the rest is for what is around it and for calls of
+    /// tools that are exposed directly.
+    fn body_kib(&self, code_kib: u32) -> u32 {
+        self.body_kib.unwrap_or_else(|| code_kib.saturating_mul(6).saturating_add(512))
+    }
+
+    fn bodies_mib(&self, code_kib: u32) -> u32 {
+        self.bodies_mib.unwrap_or_else(|| self.body_kib(code_kib).div_ceil(1_024).max(16))
+    }
+
+    /// Whether each key can work, and what it can be. `code_kib` is that of `[limits]`.
+    pub(super) fn checks(&self, code_kib: u32) -> [(bool, &'static str, &'static str); 18] {
+        let (body_kib, bodies_mib) = (self.body_kib(code_kib), self.bodies_mib(code_kib));
         let seconds = |of: f64| (0.01..=3_600.0).contains(&of);
         [
             ((1..=65_536).contains(&self.connections), "connections", "1 to 65536"),
@@ -108,10 +123,11 @@ impl Limits {
             ((16..=1_024).contains(&self.headers), "headers", "16 to 1024"),
             ((8..=1_024).contains(&self.head_kib), "head_kib", "8 to 1024"),
             ((1..=1_024).contains(&self.streams), "streams", "1 to 1024"),
-            ((64..=65_536).contains(&self.body_kib), "body_kib", "64 to 65536"),
-            ((1..=65_536).contains(&self.bodies_mib), "bodies_mib", "1 to 65536"),
+            (self.body_kib.is_none_or(|kib| (64..=65_536).contains(&kib)), "body_kib", "64 to 65536"),
+            ((1_000..=1_000_000).contains(&self.body_values), "body_values", "1000 to 1000000"),
+            ((1..=65_536).contains(&bodies_mib), "bodies_mib", "1 to 65536"),
             (
-                u64::from(self.bodies_mib) * 1_024 >= u64::from(self.body_kib),
+                u64::from(bodies_mib) * 1_024 >= u64::from(body_kib),
                 "bodies_mib",
                 "at least body_kib: one body must have room",
             ),
@@ -121,7 +137,7 @@ impl Limits {
         ]
     }
 
-    fn settings(&self) -> HttpLimits {
+    fn settings(&self, code_kib: u32) -> HttpLimits {
         HttpLimits {
             connections: self.connections as usize,
             connections_per_peer: self.connections_per_peer as usize,
@@ -134,8 +150,9 @@ impl Limits {
             headers: self.headers as usize,
             head_bytes: self.head_kib as usize * 1_024,
             streams: self.streams,
-            body_bytes: self.body_kib as usize * 1_024,
-            bodies_bytes: self.bodies_mib as usize * 1_024 * 1_024,
+            body_bytes: self.body_kib(code_kib) as usize * 1_024,
+            body_values: self.body_values as usize,
+            bodies_bytes: self.bodies_mib(code_kib) as usize * 1_024 * 1_024,
             sessions: self.mcp_sessions as usize,
             sessions_per_client: self.mcp_sessions_per_client as usize,
             session_idle: Duration::from_secs_f64(self.mcp_session_seconds),
@@ -144,10 +161,11 @@ impl Limits {
 }
 
 impl Http {
-    /// Paths are taken from where the configuration is.
+    /// Paths are taken from where the configuration is. `code_kib` is that of `[limits]`.
     pub(super) fn settings(
         &self,
         access: AccessSettings,
+        code_kib: u32,
         configuration: &Path,
         surroundings: &Surroundings,
     ) -> HttpSettings {
@@ -160,7 +178,7 @@ impl Http {
             origins: self.origins.clone(),
             behind_proxy: self.behind_proxy,
             tls: tls.map(|tls| TlsFiles { certificate: file(&tls.certificate), key: file(&tls.key) }),
-            limits: self.limits.settings(),
+            limits: self.limits.settings(code_kib),
         }
     }
 }

@@ -14,6 +14,9 @@ mod health;
 mod hosts;
 mod limits;
 mod listening;
+mod message;
+mod places;
+mod request_ids;
 mod seldom;
 mod sessions;
 mod tls;
@@ -31,7 +34,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
-use rmcp::model::Extensions;
+use rmcp::model::{Extensions, JsonObject};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
@@ -39,7 +42,7 @@ use super::direct::Direct;
 use super::direct::raw::unpack;
 use super::runs::Runs;
 use super::{Door, Front};
-use crate::access::{Access, AccessSettings, Peer, Principal};
+use crate::access::{Access, AccessSettings, Peer, Principal, Refused};
 use crate::supervisor::Supervisor;
 use crate::telemetry;
 use accept::Entrance;
@@ -47,6 +50,7 @@ use body::Bodies;
 use connection::Serving;
 use hosts::Names;
 use listening::Listening;
+use message::Arguments;
 use sessions::McpSessions;
 use tls::Tls;
 
@@ -191,25 +195,28 @@ async fn end_idle(sessions: &McpSessions) {
 /// How long a client waits for the word that it asks too often, at most: on one connection it can ask no faster.
 const TOO_MANY_ANSWERED_AFTER: Duration = Duration::from_secs(1);
 
+/// Answers a request that is not admitted. Whoever asks again at once would have more of this process than all others: a refusal
+/// is cheap only if it is rare.
+async fn refuse(refused: Refused) -> Response {
+    if let Some(wait) = refused.room_after() {
+        tokio::time::sleep(wait.min(TOO_MANY_ANSWERED_AFTER)).await;
+    }
+    let response = refused.into_response();
+    match response.status() {
+        StatusCode::UNAUTHORIZED => telemetry::auth_failed(),
+        StatusCode::TOO_MANY_REQUESTS => telemetry::refused("rate"),
+        _ => {}
+    }
+    response
+}
+
 /// Lets a request in as the client that it proves to be from. What is answered in parts ends when that counts no more.
 async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
     let peer = head.extensions.get::<Peer>().copied();
     let principal = match access.admit(&head, peer.as_ref()).await {
         Ok(principal) => principal,
-        Err(refused) => {
-            // Whoever asks again at once would have more of this process than all others: a refusal is cheap only if it is rare.
-            if let Some(wait) = refused.room_after() {
-                tokio::time::sleep(wait.min(TOO_MANY_ANSWERED_AFTER)).await;
-            }
-            let response = refused.into_response();
-            match response.status() {
-                StatusCode::UNAUTHORIZED => telemetry::auth_failed(),
-                StatusCode::TOO_MANY_REQUESTS => telemetry::refused("rate"),
-                _ => {}
-            }
-            return response;
-        }
+        Err(refused) => return refuse(refused).await,
     };
     head.extensions.insert(principal.clone());
     let response = next.run(Request::from_parts(head, body)).await;
@@ -241,13 +248,14 @@ fn router(
         .disable_allowed_hosts();
     let mcp = StreamableHttpService::new(move || Ok(front.anew()), sessions.clone(), config);
     let names = Names { hosts: settings.hosts.clone(), origins: settings.origins.clone() };
+    let bodies = Arc::new(Bodies::new(settings.limits, access.clone()));
     let admitted = Router::new()
         .route_service("/mcp", mcp)
         // Inside of everything else: it takes each piece of a body for a whole message.
         .layer(middleware::map_response(unpack))
         .layer(middleware::from_fn_with_state(sessions, sessions::bind))
         .layer(middleware::from_fn_with_state(supervisor.clone(), health::drain))
-        .layer(middleware::from_fn_with_state(Arc::new(Bodies::new(settings.limits)), body::read))
+        .layer(middleware::from_fn_with_state(bodies, body::read))
         .merge(health::guarded(&supervisor))
         .layer(middleware::from_fn_with_state(access.clone(), admit));
     // What is open to strangers is merged here, beside what is for the admitted.
@@ -259,4 +267,9 @@ fn router(
 /// The client that a request was admitted as.
 pub(super) fn principal(extensions: &Extensions) -> Option<Principal> {
     extensions.get::<http::request::Parts>()?.extensions.get::<Principal>().cloned()
+}
+
+/// The arguments of the `tools/call` that a request is. They do not come through rmcp.
+pub(super) fn arguments(extensions: &Extensions) -> Option<JsonObject> {
+    extensions.get::<http::request::Parts>()?.extensions.get::<Arguments>()?.take()
 }

@@ -10,7 +10,7 @@ use lockhouse_protocol::{Failure, FailureCode, PromptName, Request};
 use serde_json::{Map, Value};
 
 use crate::catalog::{Tool, folded};
-use crate::json;
+use crate::json::{self, JsonFault};
 
 /// Values in the arguments of one call. Each costs far more here than the two bytes that it takes to send.
 const NODES_MAX: usize = 50_000;
@@ -62,7 +62,7 @@ pub(super) fn as_written(arguments: &[u8]) -> Result<Map<String, Value>, Failure
 
 /// Every value takes a byte at least, so what is short need not be counted.
 fn too_many(arguments: &[u8]) -> bool {
-    arguments.len() > NODES_MAX && json::nodes(arguments).is_some_and(|nodes| nodes > NODES_MAX)
+    arguments.len() > NODES_MAX && json::count(arguments, NODES_MAX).fault == Some(JsonFault::TooManyValues)
 }
 
 /// The arguments by name. An array is in the order of the tool's parameters; a single object in it is the arguments

@@ -1,6 +1,7 @@
 //! How much one client may have of what all share.
 
 use lockhouse_tests::{Door, Lockhouse, Table, ensure, equal, wait_until};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{asks, token, told};
@@ -35,6 +36,40 @@ async fn requests_beyond_the_rate_are_refused_with_when_and_cost_another_client_
     table.row("when to try again", ensure((1..=180).contains(&after), after));
     table.row("another client", equal(told(&asks(&door.visitor(Some(&little))).await), "200".into()));
     table.row("who is not let in is not counted", equal(asks(&door.visitor(None)).await.status, 401));
+    table.finish();
+}
+
+#[tokio::test]
+async fn a_client_pays_for_what_its_bodies_cost_and_another_client_does_not() {
+    let lockhouse = Lockhouse::new().config("[clients]\nrequests = \"60/h\"\n");
+    let names = ["bytes", "values", "little"];
+    let [bytes, values, little] = names.map(|name| token(&lockhouse, &[name]));
+    let door = lockhouse.door().await;
+    let mut table = Table::new("what bodies cost");
+    // Ten and two thirds of 16 KiB, and not JSON.
+    let long = json!({"long": "x".repeat(170_000)}).to_string().replace('}', "");
+    // 9000 values cost as much as 140 requests, and at most as much as there may be at once.
+    let many = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"arguments": {"x": vec![0; 9_000]}}});
+    for (client, body, passed_on) in [(&bytes, long, 6), (&values, many.to_string(), 1)] {
+        let visitor = door.visitor(Some(client));
+        let post = async || {
+            let request = visitor.http(Method::POST).header("content-type", "application/json");
+            request.body(body.clone()).send().await.unwrap()
+        };
+        for number in 0..passed_on {
+            let status = post().await.status().as_u16();
+            table.row(format!("{passed_on} may pass: {number}"), ensure(status != 429, status));
+        }
+        let refused = post().await;
+        table.row("one more", equal(refused.status().as_u16(), 429));
+        let after: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap_or_default();
+        table.row("when to try again", ensure((1..=3_660).contains(&after), after));
+        table.row("a small one", equal(told(&asks(&visitor).await), "429 too_many_requests".into()));
+    }
+    for number in 0..10 {
+        let reply = asks(&door.visitor(Some(&little))).await;
+        table.row(format!("control: small request {number}"), equal(told(&reply), "200".into()));
+    }
     table.finish();
 }
 

@@ -1,6 +1,7 @@
 //! `lockhouse serve` over HTTP, as AI clients and strangers meet it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
 
+mod bodies;
 mod exposure;
 mod hosts;
 mod limits;

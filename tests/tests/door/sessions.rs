@@ -116,3 +116,56 @@ async fn a_session_that_nobody_uses_ends_and_one_with_a_run_does_not() {
     assert_eq!(answer["value"], "done", "{answer}");
     assert_eq!(idle.request("tools/list", json!({})).await.status, 404);
 }
+
+/// Eight at once would leave seven streams open if they were passed on.
+#[tokio::test]
+async fn an_id_that_is_under_way_is_refused_and_no_stream_stays_open() {
+    let lockhouse = Lockhouse::new().config(OPEN);
+    let door = lockhouse.door().await;
+    let mut table = Table::new("requests with one id");
+    for version in ["2025-03-26", "2025-11-25"] {
+        let session = door.session(None, version).await;
+        let with_id = |code: &str| {
+            let mut message = session.calling("run_code", json!({"language": "python", "code": code}));
+            message["id"] = json!("same");
+            message
+        };
+        let hanging = with_id("import time\nwhile True: time.sleep(0.01)");
+        let first = session.open(&hanging).await;
+        table.row(format!("{version}: the first"), equal(first.status, 200));
+        let again = (0..7).map(|_| session.post(&hanging));
+        for reply in futures_util::future::join_all(again).await {
+            let answer = reply.answer();
+            let holds = reply.status == 400 && answer["id"] == "same" && answer["error"]["code"] == -32_600;
+            table.row(format!("{version}: one more"), ensure(holds, reply));
+        }
+        let mut other = with_id("3");
+        other["id"] = json!(8);
+        let answer = session.post(&other).await.answer();
+        table.row(
+            format!("{version}: control: another id"),
+            equal(answer["result"]["structuredContent"]["value"].clone(), 3.into()),
+        );
+        // Its client no longer listens, and it goes on.
+        drop(first);
+        let reply = session.post(&with_id("2")).await;
+        table.row(format!("{version}: after its stream was closed"), equal(reply.status, 400));
+        session.notify("notifications/cancelled", json!({"requestId": "same"})).await;
+        for (after, value) in [("it was cancelled", 4), ("it was answered", 5)] {
+            let answer = session.post(&with_id(&value.to_string())).await.answer();
+            table.row(
+                format!("{version}: after {after}"),
+                equal(answer["result"]["structuredContent"]["value"].clone(), value.into()),
+            );
+        }
+    }
+    // Without sessions each request stands alone: programs with one token need not know of each other's ids.
+    let visitor = door.visitor(None);
+    let mut message = visitor.calling("run_code", json!({"language": "python", "code": "6"}));
+    message["id"] = json!("same");
+    for reply in futures_util::future::join_all((0..8).map(|_| visitor.post(&message))).await {
+        let value = reply.answer()["result"]["structuredContent"]["value"].clone();
+        table.row("control: without a session", equal(value, 6.into()));
+    }
+    table.finish();
+}

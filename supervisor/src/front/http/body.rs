@@ -1,122 +1,208 @@
 //! The body of a request: read whole, in time, and no more of it than there is room for, before anything else looks at it.
+//!
+//! Its client pays for it: for what was received, whatever becomes of it, and for the values that were counted. A client that
+//! owes something is refused before its next body is parsed. Large bodies are parsed on another thread, one after another, so
+//! that nobody else waits for them.
 
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
-use serde::de::IgnoredAny;
-use serde_json::json;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use super::limits::HttpLimits;
+use super::message::{self, INVALID_REQUEST, Message, MessageFault, cost_of_bytes};
+use super::places::{Place, Places};
+use super::refuse;
+use crate::access::{Access, Owner, Principal, Refused};
 use crate::telemetry;
 
-/// Of JSON-RPC.
-const PARSE_ERROR: i32 = -32_700;
-const INVALID_REQUEST: i32 = -32_600;
-
-/// What every request has room for without asking for it.
+/// What every request has room for without asking for it, and what is parsed in place.
 const SMALL_BYTES: usize = 64 * 1024;
+/// Large bodies that are parsed at one time, each on a thread of its own.
+const PARSED_AT_ONCE: usize = 1;
 
-/// The room for bodies that are being read.
+/// Reads bodies of clients, and keeps account of them.
 #[derive(Debug)]
 pub(super) struct Bodies {
     limits: HttpLimits,
-    /// Bodies of the full size.
-    large: Semaphore,
+    access: Arc<Access>,
+    /// Of bodies of the full size.
+    places: Places,
+    parsing: Arc<Semaphore>,
+}
+
+/// A body that was received, at the cost of its client.
+struct Received {
+    body: Vec<u8>,
+    /// Of a large one.
+    place: Option<Place>,
+}
+
+/// Charges a client for what was received, also if the rest never comes.
+struct Meter<'a> {
+    access: &'a Access,
+    owner: Owner,
+    bytes: usize,
+}
+
+impl Drop for Meter<'_> {
+    fn drop(&mut self) {
+        self.access.charge(self.owner, cost_of_bytes(self.bytes));
+    }
 }
 
 impl Bodies {
-    pub(super) fn new(limits: HttpLimits) -> Self {
-        Self { limits, large: Semaphore::new((limits.bodies_bytes / limits.body_bytes).max(1)) }
+    pub(super) fn new(limits: HttpLimits, access: Arc<Access>) -> Self {
+        let places = Places::new(limits.bodies_bytes / limits.body_bytes);
+        Self { limits, access, places, parsing: Arc::new(Semaphore::new(PARSED_AT_ONCE)) }
     }
 
-    async fn read(&self, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Refusal> {
+    async fn receive(&self, owner: Owner, headers: &HeaderMap, body: Body) -> Result<Received, Refusal> {
         let announced =
             headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         if announced.is_some_and(|length: u64| length > self.limits.body_bytes as u64) {
             return Err(Refusal::TooLarge(self.limits.body_bytes));
         }
-        let mut body = body.into_data_stream();
-        let mut read = Vec::new();
-        let mut room: Option<SemaphorePermit<'_>> = None;
-        while let Some(part) = body.next().await {
+        let mut parts = body.into_data_stream();
+        let (mut body, mut place) = (Vec::new(), None);
+        let mut meter = Meter { access: &self.access, owner, bytes: 0 };
+        while let Some(part) = parts.next().await {
             let part: Bytes = part.map_err(|_| Refusal::Broken)?;
-            if part.len() > self.limits.body_bytes - read.len() {
+            if part.len() > self.limits.body_bytes - body.len() {
                 return Err(Refusal::TooLarge(self.limits.body_bytes));
             }
-            if room.is_none() && read.len() + part.len() > SMALL_BYTES {
-                room = Some(self.large.acquire().await.map_err(|_| Refusal::Broken)?);
+            if place.is_none() && body.len() + part.len() > SMALL_BYTES {
+                place = Some(self.places.take(owner).await.ok_or(Refusal::Broken)?);
+                self.access.check_debt(owner)?;
             }
-            read.extend_from_slice(&part);
+            body.extend_from_slice(&part);
+            meter.bytes = body.len();
         }
-        Ok(read)
+        // Before this body is charged for: it may cost more than there is.
+        self.access.check_debt(owner)?;
+        Ok(Received { body, place })
+    }
+
+    async fn parse(&self, owner: Owner, received: Received) -> Result<Message, Refusal> {
+        let Received { body, place } = received;
+        let (access, values_max) = (self.access.clone(), self.limits.body_values);
+        let parse = move || {
+            let (cost, message) = message::parse(body, values_max);
+            access.charge(owner, cost);
+            message
+        };
+        let message = match place {
+            None => parse(),
+            Some(place) => {
+                let turn = self.parsing.clone().acquire_owned().await.map_err(|_| Refusal::Broken)?;
+                // The turn and the place end with the work, also if the client has left.
+                let work = move || {
+                    let _held = (turn, place);
+                    parse()
+                };
+                tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::Broken)?
+            }
+        };
+        message.map_err(Refusal::Message)
     }
 }
 
-/// Why a body is not read.
+/// Why a request is not passed on.
 #[derive(Debug)]
 enum Refusal {
     TooLarge(usize),
     Late,
     Broken,
+    Message(MessageFault),
+    /// Its client has used up what it may.
+    Client(Refused),
 }
 
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let (status, words) = match self {
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Self {
+        Self::Client(refused)
+    }
+}
+
+impl Refusal {
+    async fn answer(self, version: Version) -> Response {
+        let is_read = matches!(self, Self::Message(_));
+        let mut response = match self {
+            Self::Client(refused) => refuse(refused).await,
             Self::TooLarge(max) => {
-                (StatusCode::PAYLOAD_TOO_LARGE, format!("the body is too large: at most {} KiB", max / 1024))
+                let told =
+                    format!("the body is too large: at most {} KiB, body_kib of [http.limits]", max / 1024);
+                refused_body(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST, &told)
             }
-            Self::Late => (StatusCode::REQUEST_TIMEOUT, "the body did not come in time".to_owned()),
-            Self::Broken => (StatusCode::BAD_REQUEST, "the body cannot be read".to_owned()),
+            Self::Late => {
+                telemetry::refused("timeout");
+                (StatusCode::REQUEST_TIMEOUT, "the body did not come in time").into_response()
+            }
+            Self::Broken => {
+                telemetry::refused("body");
+                (StatusCode::BAD_REQUEST, "the body cannot be read").into_response()
+            }
+            Self::Message(fault) => {
+                let status =
+                    if fault.is_size() { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
+                refused_body(status, fault.code(), &fault.to_string())
+            }
         };
-        telemetry::refused(if matches!(self, Self::Late) { "timeout" } else { "body" });
-        (status, words).into_response()
+        // What is left of the body would be taken for the next request; HTTP/2 has a stream for each.
+        if !is_read && version != Version::HTTP_2 {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
     }
 }
 
-/// What keeps JSON from being one message, with the code that JSON-RPC has for it.
-fn fault(headers: &HeaderMap, read: &[u8]) -> Option<(i32, &'static str)> {
-    let is_json = headers
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
-    if !is_json {
-        return None;
-    }
-    if serde_json::from_slice::<IgnoredAny>(read).is_err() {
-        return Some((PARSE_ERROR, "the body is not valid JSON"));
-    }
-    // Of 2025-03-26 alone, and gone since.
-    let is_batch = read.trim_ascii_start().starts_with(b"[");
-    is_batch.then_some((INVALID_REQUEST, "batches are not taken: send each message by itself"))
+fn refused_body(status: StatusCode, code: i32, message: &str) -> Response {
+    telemetry::refused("body");
+    error(status, code, message, Value::Null)
+}
+
+/// An error of JSON-RPC.
+pub(super) fn error(status: StatusCode, code: i32, message: &str, id: Value) -> Response {
+    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
+    (status, axum::Json(error)).into_response()
+}
+
+/// Whether rmcp parses the body of such a request.
+fn is_message(method: &Method, headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+    let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default();
+    method == Method::POST && essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
 /// Reads the body of a request before it is passed on.
 pub(super) async fn read(State(bodies): State<Arc<Bodies>>, request: Request, next: Next) -> Response {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let version = parts.version;
-    let reading = tokio::time::timeout(bodies.limits.body, bodies.read(&parts.headers, body));
-    match reading.await.unwrap_or(Err(Refusal::Late)) {
-        Ok(read) => match fault(&parts.headers, &read) {
-            Some((code, message)) => {
-                let error =
-                    json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});
-                (StatusCode::BAD_REQUEST, axum::Json(error)).into_response()
+    let Some(owner) = parts.extensions.get::<Principal>().map(Principal::owner) else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
+    let receiving = tokio::time::timeout(bodies.limits.body, bodies.receive(owner, &parts.headers, body));
+    let received = match receiving.await.unwrap_or(Err(Refusal::Late)) {
+        Ok(received) => received,
+        Err(refusal) => return refusal.answer(version).await,
+    };
+    if !is_message(&parts.method, &parts.headers) {
+        return next.run(Request::from_parts(parts, received.body.into())).await;
+    }
+    match bodies.parse(owner, received).await {
+        Ok(message) => {
+            parts.headers.remove(header::CONTENT_LENGTH);
+            if let Some(arguments) = message.arguments {
+                parts.extensions.insert(arguments);
             }
-            None => next.run(Request::from_parts(parts, read.into())).await,
-        },
-        Err(refusal) => {
-            let mut response = refusal.into_response();
-            // What is left of the body would be taken for the next request; HTTP/2 has a stream for each.
-            if version != Version::HTTP_2 {
-                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            }
-            response
+            next.run(Request::from_parts(parts, message.outline.into())).await
         }
+        Err(refusal) => refusal.answer(version).await,
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct HttpLimits {
     /// Requests at one time on a connection of HTTP/2.
     pub(crate) streams: u32,
     pub(crate) body_bytes: usize,
+    /// JSON values of a body.
+    pub(crate) body_values: usize,
     /// Of all bodies that are being read at one time, besides a little of each.
     pub(crate) bodies_bytes: usize,
     /// MCP sessions of the versions that have them.

@@ -3,7 +3,6 @@
 //! An id that is somebody else's is answered as one that never was.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::extract::{Request, State};
@@ -11,7 +10,7 @@ use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt};
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionConfig,
@@ -19,8 +18,12 @@ use rmcp::transport::streamable_http_server::session::local::{
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
 use tokio::time::Instant;
 
+use super::body;
 use super::limits::HttpLimits;
+use super::message::INVALID_REQUEST;
+use super::request_ids::{FreeingTransport, RequestIds, cancelled};
 use crate::access::{Owner, Principal};
+use crate::telemetry;
 
 const SESSION_ID: &str = "mcp-session-id";
 const RETRY_AFTER_SECONDS: &str = "30";
@@ -33,8 +36,36 @@ tokio::task_local! {
 #[derive(Clone, Debug)]
 struct Asking {
     owner: Owner,
-    /// Set when there was no room for a session.
-    was_full: Arc<AtomicBool>,
+    /// Set to what is answered instead of what the library makes of a [`SessionError`].
+    refusal: Arc<Mutex<Option<Refusal>>>,
+}
+
+/// Why what was asked for is not done.
+#[derive(Clone, Debug)]
+enum Refusal {
+    /// There is no room for another session.
+    Full,
+    /// A request with this id is under way in the session.
+    IdInUse(RequestId),
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Full => {
+                telemetry::refused("quota");
+                let retry = [(header::RETRY_AFTER, RETRY_AFTER_SECONDS)];
+                let words = "too many MCP sessions are in use: end some with DELETE, or come later";
+                (StatusCode::TOO_MANY_REQUESTS, retry, words).into_response()
+            }
+            Self::IdInUse(id) => {
+                telemetry::refused("body");
+                let words = "a request with this id is under way in this MCP session: wait for its answer, or \
+                    take another id";
+                body::error(StatusCode::BAD_REQUEST, INVALID_REQUEST, words, id.into_json_value())
+            }
+        }
+    }
 }
 
 /// The sessions, and whose they are.
@@ -53,6 +84,8 @@ struct Session {
     /// Streams that are open.
     streams: usize,
     used: Instant,
+    /// Of requests that are under way.
+    ids: RequestIds,
 }
 
 /// Why there is no session.
@@ -62,6 +95,8 @@ pub(super) enum SessionError {
     Unknown,
     #[error("too many sessions")]
     Full,
+    #[error("a request with this id is under way")]
+    IdInUse,
     #[error(transparent)]
     Broken(#[from] LocalSessionManagerError),
 }
@@ -82,6 +117,12 @@ impl McpSessions {
         let mut held = locked(&self.held);
         let session = held.get_mut(id).filter(|session| Some(session.owner) == owner);
         session.map(|session| session.used = Instant::now()).is_some()
+    }
+
+    /// The ids of requests that are under way in a session of whoever asks.
+    fn ids(&self, id: &SessionId) -> Result<RequestIds, SessionError> {
+        self.mine(id)?;
+        locked(&self.held).get(id).map(|session| session.ids.clone()).ok_or(SessionError::Unknown)
     }
 
     fn mine(&self, id: &SessionId) -> Result<(), SessionError> {
@@ -161,13 +202,20 @@ impl Drop for OpenStream {
     }
 }
 
+/// Says what is answered to whoever asks.
+fn refuse(refusal: Refusal) {
+    let _ = ASKING.try_with(|asking| {
+        *asking.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+    });
+}
+
 fn locked(held: &Held) -> MutexGuard<'_, HashMap<SessionId, Session>> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SessionManager for McpSessions {
     type Error = SessionError;
-    type Transport = <LocalSessionManager as SessionManager>::Transport;
+    type Transport = FreeingTransport<<LocalSessionManager as SessionManager>::Transport>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionError> {
         let asking = ASKING.try_with(Clone::clone).map_err(|_| SessionError::Unknown)?;
@@ -175,14 +223,15 @@ impl SessionManager for McpSessions {
             Ok(None) => {}
             Ok(Some(oldest)) => self.end(&oldest).await,
             Err(full) => {
-                asking.was_full.store(true, Ordering::Relaxed);
+                refuse(Refusal::Full);
                 return Err(full);
             }
         }
         let (id, transport) = self.inner.create_session().await?;
-        let session = Session { owner: asking.owner, streams: 0, used: Instant::now() };
+        let ids = RequestIds::default();
+        let session = Session { owner: asking.owner, streams: 0, used: Instant::now(), ids: ids.clone() };
         locked(&self.held).insert(id.clone(), session);
-        Ok((id, transport))
+        Ok((id, FreeingTransport::new(transport, ids)))
     }
 
     async fn initialize_session(
@@ -212,8 +261,22 @@ impl SessionManager for McpSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        self.mine(id)?;
-        Ok(self.kept(id, SessionManager::create_stream(&self.inner, id, message).await?))
+        let ids = self.ids(id)?;
+        let taken = match &message {
+            ClientJsonRpcMessage::Request(request) => {
+                let taken = ids.take(&request.id).ok_or_else(|| {
+                    refuse(Refusal::IdInUse(request.id.clone()));
+                    SessionError::IdInUse
+                })?;
+                Some(taken)
+            }
+            _ => None,
+        };
+        let stream = SessionManager::create_stream(&self.inner, id, message).await?;
+        if let Some(taken) = taken {
+            taken.pass_on();
+        }
+        Ok(self.kept(id, stream))
     }
 
     async fn accept_message(
@@ -221,8 +284,13 @@ impl SessionManager for McpSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), SessionError> {
-        self.mine(id)?;
-        Ok(self.inner.accept_message(id, message).await?)
+        let (ids, cancelled) = (self.ids(id)?, cancelled(&message));
+        self.inner.accept_message(id, message).await?;
+        // The library sends no answer to a request that was cancelled, and ends its stream.
+        if let Some(cancelled) = cancelled {
+            ids.free(&cancelled);
+        }
+        Ok(())
     }
 
     async fn create_standalone_stream(
@@ -248,8 +316,8 @@ pub(super) async fn bind(State(sessions): State<Arc<McpSessions>>, request: Requ
     let Some(owner) = request.extensions().get::<Principal>().map(Principal::owner) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    let was_full = Arc::new(AtomicBool::new(false));
-    let asking = Asking { owner, was_full: was_full.clone() };
+    let refusal = Arc::new(Mutex::new(None));
+    let asking = Asking { owner, refusal: refusal.clone() };
     ASKING
         .scope(asking, async move {
             // The library does not look whether there is a session that is to be deleted.
@@ -259,13 +327,8 @@ pub(super) async fn bind(State(sessions): State<Arc<McpSessions>>, request: Requ
                 return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
             }
             let response = next.run(request).await;
-            if was_full.load(Ordering::Relaxed) {
-                crate::telemetry::refused("quota");
-                let retry = [(header::RETRY_AFTER, RETRY_AFTER_SECONDS)];
-                let words = "too many MCP sessions are in use: end some with DELETE, or come later";
-                return (StatusCode::TOO_MANY_REQUESTS, retry, words).into_response();
-            }
-            response
+            let refusal = refusal.lock().unwrap_or_else(PoisonError::into_inner).take();
+            refusal.map_or(response, Refusal::into_response)
         })
         .await
 }

@@ -220,6 +220,7 @@ mod tests {
             head_bytes: 1,
             streams: 1,
             body_bytes: 1,
+            body_values: 1,
             bodies_bytes: 1,
             sessions: 1,
             sessions_per_client: 1,

@@ -1,0 +1,144 @@
+//! Bodies that would cost the server much more than their client: refused before anything is made of them.
+
+use std::fmt::Write as _;
+
+use lockhouse_tests::{Door, Lockhouse, Reply, Table, Visitor, ensure, equal, fixture_server};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+
+use crate::OPEN;
+
+/// A server whose tool `echo` clients have directly.
+fn direct() -> Lockhouse {
+    let server = format!("[servers.fixture]\ncommand = {:?}\nexpose = \"direct\"\n", fixture_server());
+    let policy = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n";
+    let clients = "[clients]\nrequests = \"1000000/min\"\n";
+    Lockhouse::new().config(&format!("{OPEN}{clients}{server}")).policy(policy)
+}
+
+/// The most memory that the process ever had.
+fn most_memory_mib(door: &Door) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", door.pid())).expect("it lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the line");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
+}
+
+/// A `tools/call` of `echo` with this value, as text: `json!` would sort what must not be sorted.
+fn echo(visitor: &Visitor, value: &str, meta: &str) -> String {
+    let mut message = visitor.calling("fixture__echo", json!({}));
+    let own = message["params"]["_meta"].to_string();
+    let own = own.trim_end_matches('}').to_owned() + &format!("}},\"x\":{meta}}}");
+    message["params"] = Value::Null;
+    let params = format!(r#"{{"_meta":{own},"arguments":{{"value":{value}}},"name":"fixture__echo"}}"#);
+    // Before the method: that is what costs rmcp most.
+    format!(r#"{{"jsonrpc":"2.0","id":7,"params":{params},"method":"tools/call"}}"#)
+}
+
+async fn post(visitor: &Visitor, kind: &str, body: String) -> Reply {
+    let request = visitor.http(Method::POST).header("content-type", kind).body(body);
+    let request = request.header("mcp-method", "tools/call").header("mcp-name", "fixture__echo");
+    let response = request.send().await.expect("an answer");
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    Reply { status, headers, body: response.text().await.unwrap_or_default() }
+}
+
+/// The HTTP status, the error of JSON-RPC, and whether its text has these words.
+fn refused(reply: &Reply, status: u16, code: i64, words: &str) -> Result<(), String> {
+    let error = &reply.answer()["error"];
+    let says = error["message"].as_str().is_some_and(|message| message.contains(words));
+    ensure(reply.status == status && error["code"] == code && says, reply)
+}
+
+#[tokio::test]
+async fn a_body_that_would_cost_much_is_refused_before_anything_is_made_of_it() {
+    let lockhouse = direct();
+    let door = lockhouse.door().await;
+    let visitor = door.visitor(None);
+    let list = |item: &str, bytes: usize| {
+        let count = bytes / (item.len() + 1);
+        format!("[{}{item}]", format!("{item},").repeat(count - 1))
+    };
+    let members = |count: usize| {
+        let mut object = "{\"0\":0".to_owned();
+        (1..count).for_each(|name| write!(object, ",\"{name}\":0").expect("text"));
+        object + "}"
+    };
+    let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    let mut table = Table::new("bodies");
+    let json = "application/json";
+    let small = echo(&visitor, "[1, \"}\\\"\", {\"a\": null}]", "0");
+    let reply = post(&visitor, json, small).await;
+    let content = &reply.answer()["result"]["structuredContent"]["value"];
+    table.row("control: a call is passed on", equal(content, &json!([1, "}\"", {"a": null}])));
+    let before = most_memory_mib(&door);
+    let flood = (0..8).map(|_| post(&visitor, json, echo(&visitor, &list("{}", 1_900_000), "0")));
+    for reply in futures_util::future::join_all(flood).await {
+        table.row("empty objects, 1.9 MB", refused(&reply, 413, -32_600, "more than 10000 JSON values"));
+    }
+    for (name, body, status, words) in [
+        ("empty objects, 60 KB", echo(&visitor, &list("{}", 60_000), "0"), 413, "10000 JSON values"),
+        ("metadata of 600 members", echo(&visitor, "0", &members(600)), 413, "500 JSON values"),
+        ("metadata of 300 KB", echo(&visitor, "0", &format!("{:?}", "x".repeat(300_000))), 413, "256 KiB"),
+        ("many levels", echo(&visitor, &nested(110), "0"), 400, "more than 100 levels"),
+    ] {
+        table.row(name, refused(&post(&visitor, json, body).await, status, -32_600, words));
+    }
+    for kind in [json, "Application/JSON", " application/json ; charset=utf-8"] {
+        let reply = post(&visitor, kind, echo(&visitor, &nested(1_000_000), "0")).await;
+        table.row(format!("a million levels, as {kind:?}"), refused(&reply, 400, -32_600, "levels"));
+    }
+    let grown = most_memory_mib(&door) - before;
+    table.row("memory, MiB", ensure(grown < 60, grown));
+    let numbers = list("7", 19_000);
+    let reply = post(&visitor, json, echo(&visitor, &numbers, &members(450))).await;
+    let echoed = reply.answer()["result"]["structuredContent"]["value"].to_string();
+    table.row("control: 9500 values in arguments, 450 beside them", equal(echoed, numbers));
+    table.finish();
+}
+
+#[tokio::test]
+async fn the_largest_program_fits_into_a_body_whatever_it_is_made_of() {
+    // In JSON each of these characters takes six bytes.
+    let program = |kib: usize| format!("len('{}')", "\u{1}".repeat(kib * 1024));
+    for (limits, kib) in [("", 255), ("[limits]\ncode_kib = 1024\n", 1_023)] {
+        let door = Lockhouse::new().config(&format!("{OPEN}{limits}")).door().await;
+        let answer = door.visitor(None).run_code("python", &program(kib)).await;
+        assert_eq!(answer["value"], json!(kib * 1024), "{limits}: {answer}");
+        let reply = {
+            let visitor = door.visitor(None);
+            visitor.post(&visitor.calling("run_code", json!({"code": program(kib * 2)}))).await
+        };
+        let told = format!("at most {} KiB", (kib + 1) * 6 + 512);
+        assert_eq!(refused(&reply, 413, -32_600, &told), Ok(()), "{limits}");
+    }
+}
+
+#[tokio::test]
+async fn who_sends_large_bodies_slowly_keeps_no_other_client_waiting() {
+    let lockhouse = Lockhouse::new().config("[http.limits]\nbody_seconds = 600\n");
+    let [slow, other] = ["slow", "other"].map(|name| {
+        let made = lockhouse.run(&["token", "create", name]);
+        made.stdout.trim_end().to_owned()
+    });
+    let door = lockhouse.door().await;
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {slow}\r\nAccept: application/json, text/event-stream\r\n\
+         Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n",
+        door.address()
+    );
+    let mut open = Vec::new();
+    for _ in 0..40 {
+        let mut connection = door.connection().await;
+        let part = format!("{head}{}", " ".repeat(90_000));
+        connection.write_all(part.as_bytes()).await.unwrap();
+        open.push(connection);
+    }
+    let code = format!("len('{}')", "x".repeat(200_000));
+    let answer = door.visitor(Some(&other)).run_code("python", &code).await;
+    assert_eq!(answer["value"], 200_000, "{answer}");
+    // The slow client's own large body has to wait, and its small ones have not.
+    let answer = door.visitor(Some(&slow)).run_code("python", "1 + 1").await;
+    assert_eq!(answer["value"], 2, "{answer}");
+    drop(open);
+}
