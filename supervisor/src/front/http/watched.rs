@@ -10,7 +10,11 @@ use hyper::body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
+use super::limiter::Use;
 use super::limits::HttpLimits;
+use super::rate::{Turn, WAIT_MAX};
+use super::request_heads::RequestHeads;
+use crate::telemetry;
 
 /// A stream of bytes, of whatever kind.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -30,6 +34,11 @@ struct Seen {
     /// Bytes of an answer that are not taken.
     blocked_since: Option<Instant>,
     is_http2: bool,
+    is_authenticated: bool,
+    /// Of the handshake of TLS, until a request was admitted.
+    handshake: Option<Turn>,
+    /// When the last of the answers that were put off is to leave.
+    put_off_until: Option<Instant>,
 }
 
 /// What a connection did not do in time.
@@ -46,8 +55,16 @@ pub(super) enum Late {
 impl Watch {
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        let seen =
-            Seen { active: 0, head_since: Some(now), idle_since: now, blocked_since: None, is_http2: false };
+        let seen = Seen {
+            active: 0,
+            head_since: Some(now),
+            idle_since: now,
+            blocked_since: None,
+            is_http2: false,
+            is_authenticated: false,
+            handshake: None,
+            put_off_until: None,
+        };
         Self(Arc::new(Mutex::new(seen)))
     }
 
@@ -85,6 +102,35 @@ impl Watch {
         self.seen().active > 0
     }
 
+    /// The handshake of TLS has taken this turn, which counts unless a request is admitted.
+    pub(super) fn has_shaken_hands(&self, turn: Turn) {
+        self.seen().handshake = Some(turn);
+    }
+
+    /// A request on it was admitted.
+    pub(super) fn admitted(&self) {
+        let mut seen = self.seen();
+        seen.is_authenticated = true;
+        if let Some(turn) = seen.handshake.take() {
+            turn.give_back();
+        }
+    }
+
+    /// What the connection limiter wants to know.
+    pub(super) fn in_use(&self) -> Use {
+        let seen = self.seen();
+        Use { is_authenticated: seen.is_authenticated, is_active: seen.active > 0, since: seen.idle_since }
+    }
+
+    /// When the next answer is to leave that is put off: one after the other, however many requests came at once.
+    pub(super) fn next_put_off(&self) -> Instant {
+        let mut seen = self.seen();
+        let now = Instant::now();
+        let next = seen.put_off_until.map_or(now, |until| until.max(now)) + WAIT_MAX;
+        seen.put_off_until = Some(next);
+        next
+    }
+
     fn has_read(&self) {
         let mut seen = self.seen();
         // Over HTTP/2 bytes may be of the connection alone.
@@ -102,6 +148,12 @@ impl Watch {
     }
 }
 
+impl Seen {
+    fn is_idle_from_now(&mut self) {
+        self.idle_since = Instant::now();
+    }
+}
+
 /// A request that is being answered.
 #[derive(Debug)]
 pub(super) struct Active(Watch);
@@ -110,7 +162,7 @@ impl Drop for Active {
     fn drop(&mut self) {
         let mut seen = self.0.seen();
         seen.active -= 1;
-        seen.idle_since = Instant::now();
+        seen.is_idle_from_now();
     }
 }
 
@@ -144,6 +196,7 @@ impl Body for Answer {
 pub(super) struct Watched {
     pub(super) stream: Box<dyn Stream>,
     pub(super) watch: Watch,
+    pub(super) heads: RequestHeads,
 }
 
 impl AsyncRead for Watched {
@@ -154,8 +207,13 @@ impl AsyncRead for Watched {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if buffer.filled().len() > before {
+        let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
+        if !read.is_empty() {
             self.watch.has_read();
+            if let Err(fault) = self.heads.pass(read) {
+                telemetry::refused("head");
+                tracing::debug!("the head of a request is refused: {fault}");
+            }
         }
         polled
     }
@@ -210,7 +268,9 @@ mod tests {
         HttpLimits {
             connections: 1,
             connections_per_peer: 1,
-            connections_per_peer_per_second: 1,
+            unauthenticated_connections: 1,
+            unauthenticated_requests_per_peer_per_second: 1,
+            tls_handshakes_per_peer_per_second: 1,
             tls: seconds(1),
             head: seconds(2),
             body: seconds(3),
