@@ -43,7 +43,7 @@ struct Connection {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Use {
     pub(super) is_authenticated: bool,
-    /// Whether a request is being answered.
+    /// Whether a request is being answered, or bytes of an answer are not taken yet.
     pub(super) is_active: bool,
     /// Since when it has done nothing that counts: an unauthenticated connection since it was accepted.
     pub(super) since: Instant,

@@ -26,6 +26,7 @@ pub(super) struct Watch(Arc<Mutex<Seen>>);
 
 #[derive(Debug)]
 struct Seen {
+    accepted: Instant,
     /// Requests whose answers are not whole.
     active: usize,
     /// The head of the next request: when it began. Until there was a request, that is the beginning of the connection.
@@ -56,6 +57,7 @@ impl Watch {
     pub(super) fn new() -> Self {
         let now = Instant::now();
         let seen = Seen {
+            accepted: now,
             active: 0,
             head_since: Some(now),
             idle_since: now,
@@ -119,7 +121,10 @@ impl Watch {
     /// What the connection limiter wants to know.
     pub(super) fn in_use(&self) -> Use {
         let seen = self.seen();
-        Use { is_authenticated: seen.is_authenticated, is_active: seen.active > 0, since: seen.idle_since }
+        // Requests that are refused make no stranger younger than a client whose first request is on its way.
+        let since = if seen.is_authenticated { seen.idle_since } else { seen.accepted };
+        let is_active = seen.active > 0 || seen.blocked_since.is_some();
+        Use { is_authenticated: seen.is_authenticated, is_active, since }
     }
 
     /// When the next answer is to leave that is put off: one after the other, however many requests came at once.
@@ -148,12 +153,6 @@ impl Watch {
     }
 }
 
-impl Seen {
-    fn is_idle_from_now(&mut self) {
-        self.idle_since = Instant::now();
-    }
-}
-
 /// A request that is being answered.
 #[derive(Debug)]
 pub(super) struct Active(Watch);
@@ -162,7 +161,7 @@ impl Drop for Active {
     fn drop(&mut self) {
         let mut seen = self.0.seen();
         seen.active -= 1;
-        seen.is_idle_from_now();
+        seen.idle_since = Instant::now();
     }
 }
 
