@@ -20,6 +20,7 @@ mod sign;
 pub(crate) mod verify;
 mod writer;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant, SystemTime};
@@ -335,7 +336,10 @@ const PROBE_BYTES: usize = 16 * 1024;
 /// Writes a file, as a record would be, and removes it.
 fn probe(directory: &Path) -> std::io::Result<()> {
     let path = directory.join(format!(".probe-{}", std::process::id()));
-    let written = std::fs::write(&path, [b' '; PROBE_BYTES]);
+    // Of a process of this number that was killed: no link of that name is followed.
+    let _ = std::fs::remove_file(&path);
+    let created = std::fs::File::create_new(&path);
+    let written = created.and_then(|mut file| file.write_all(&[b' '; PROBE_BYTES]));
     let removed = std::fs::remove_file(&path);
     written.and(removed)
 }

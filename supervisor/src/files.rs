@@ -40,7 +40,10 @@ pub(crate) fn create_for_good(path: &Path, content: &[u8]) -> io::Result<Vec<u8>
             let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
             File::open(directory)?.sync_all().map(|()| content.to_vec())
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => std::fs::read(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let mut found = Vec::new();
+            open_to_read(path)?.read_to_end(&mut found).map(|_| found)
+        }
         Err(error) => Err(error),
     }
 }
@@ -72,15 +75,59 @@ pub(crate) fn private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// The text of a file of at most `bytes_max`; `None` if there is none.
-pub(crate) fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
-    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
-    read_bytes_bounded(path, bytes_max)?.map(|bytes| String::from_utf8(bytes).map_err(no_text)).transpose()
+/// Opens a file of our own to read and to append to it; it is made if there is none.
+///
+/// # Errors
+/// Also where something else than a regular file has its name: see [`open_own`].
+pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
+    open_own(OpenOptions::new().create(true).read(true).append(true).mode(0o600), path)
 }
 
-/// The same of a file that holds no text.
+/// Opens a file of our own to read it.
+///
+/// # Errors
+/// Also where something else than a regular file has its name: see [`open_own`].
+pub(crate) fn open_to_read(path: &Path) -> io::Result<File> {
+    open_own(OpenOptions::new().read(true), path)
+}
+
+/// Follows no symbolic link, and waits for nobody at a pipe: another user who may write to the directory, as a service's own
+/// does while root uses a command, could have put one there.
+pub(crate) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let opened = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    let file = opened.map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => {
+            io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, which is not followed")
+        }
+        _ => error,
+    })?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
+
+/// The text of a file of our own, of at most `bytes_max`; `None` if there is none.
+pub(crate) fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
+    read_bytes_bounded(path, bytes_max)?.map(text).transpose()
+}
+
+/// The same of a file that a person named, and that may be a link.
+pub(crate) fn read_named(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
+    read_opened(File::open(path), bytes_max)?.map(text).transpose()
+}
+
+/// The same of a file of our own that holds no text.
 pub(crate) fn read_bytes_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
-    let file = match OpenOptions::new().read(true).open(path) {
+    read_opened(open_to_read(path), bytes_max)
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+fn read_opened(opened: io::Result<File>, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
+    let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -111,6 +158,25 @@ mod tests {
         }
         assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(path.parent().expect("one")).expect("readable").count(), 1);
+    }
+
+    #[test]
+    fn nothing_is_read_or_written_through_a_link_or_a_pipe() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
+        std::fs::write(path("victim"), "secret").expect("a file");
+        std::os::unix::fs::symlink(path("victim"), path("link")).expect("a link");
+        std::os::unix::fs::symlink(path("none"), path("dangling")).expect("a link");
+        nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        for name in ["link", "dangling", "pipe"] {
+            assert!(open_to_append(&path(name)).is_err(), "{name}");
+            assert!(open_to_read(&path(name)).is_err(), "{name}");
+            assert!(read_bounded(&path(name), 100).is_err(), "{name}");
+        }
+        assert!(!path("none").exists());
+        open_to_append(&path("new")).and_then(|mut file| file.write_all(b"own")).expect("written");
+        assert_eq!(read_bounded(&path("new"), 100).expect("readable").as_deref(), Some("own"));
+        assert_eq!(read_named(&path("link"), 100).expect("readable").as_deref(), Some("secret"));
     }
 
     #[test]

@@ -297,13 +297,13 @@ impl Front {
         tools
     }
 
-    /// Of servers, those alone that the client may know of.
+    /// Of the service alone for a client that is granted a part of the servers, as `/health` refuses it.
     fn health(&self, principal: &Principal) -> CallToolResult {
-        let mut health = self.supervisor.health();
-        if principal.only().is_some() {
-            health.upstreams.clear();
-        }
-        CallToolResult::structured(serde_json::to_value(health).unwrap_or_default())
+        let health = self.supervisor.health();
+        CallToolResult::structured(match principal.only() {
+            Some(_) => health.of_the_service_alone(),
+            None => serde_json::to_value(health).unwrap_or_default(),
+        })
     }
 
     /// What exists only where AI clients have a server directly.

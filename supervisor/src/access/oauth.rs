@@ -64,6 +64,13 @@ pub(crate) fn algorithm(name: &str) -> Option<Algorithm> {
     (!secret).then_some(algorithm)
 }
 
+/// Whether `typ` of a header is that of an access token (RFC 9068), or of a token that does not say more. Other kinds (of DPoP,
+/// of a logout, of an introspection) are signed with the same keys, and say something else.
+fn is_access_token(typ: &str) -> bool {
+    let kind = typ.to_ascii_lowercase();
+    ["jwt", "at+jwt"].contains(&kind.strip_prefix("application/").unwrap_or(&kind))
+}
+
 /// A URL whose answers nobody between can change; on this machine there is nobody between.
 pub(crate) fn trusted_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("{text:?} is no URL: {error}"))?;
@@ -132,9 +139,12 @@ impl ResourceServer {
     pub(super) async fn principal(&self, token: &str) -> Result<Principal, Why> {
         let claims = self.claims(token).await?;
         let subject = claims.sub.as_str();
-        let shown = subject.chars().all(|c| !c.is_control() && !c.is_whitespace());
-        if subject.is_empty() || subject.chars().count() > SUBJECT_CHARS_MAX || !shown {
-            return Err(Why::Foreign("the subject of the token cannot be shown as it is"));
+        // As OpenID Connect has it, a subject is ASCII: of any other text the policy and people could take two for one.
+        let is_shown = subject.bytes().all(|byte| byte.is_ascii_graphic());
+        if subject.is_empty() || subject.len() > SUBJECT_CHARS_MAX || !is_shown {
+            return Err(Why::Foreign(
+                "the subject of the token cannot be shown as it is: it must have 1 to 56 characters of ASCII, without spaces",
+            ));
         }
         let only = self.granted(&claims)?;
         let name = format!("{subject}@{}", self.settings.issuer_text);
@@ -158,6 +168,9 @@ impl ResourceServer {
             decode_header(token).map_err(|_| Why::Foreign("the token is no signed JSON Web Token"))?;
         if !self.settings.algorithms.contains(&header.alg) {
             return Err(Why::Foreign("the token is signed with an algorithm that is not accepted here"));
+        }
+        if !header.typ.as_deref().is_none_or(is_access_token) {
+            return Err(Why::Foreign("the token is of another kind than an access token, as its typ says"));
         }
         if header.crit.is_some() {
             return Err(Why::Foreign("the token asks for an extension that is not known here"));

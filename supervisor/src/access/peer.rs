@@ -1,7 +1,7 @@
 //! Who is at the other end of a connection, as the kernel says it.
 
 use std::fmt::{self, Display, Formatter};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use nix::unistd::{Uid, User, geteuid};
 use serde::Deserialize;
@@ -12,6 +12,8 @@ use super::{Principal, Standing};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     Tcp(SocketAddr),
+    /// Of whom a trusted proxy passed a request on.
+    Forwarded(IpAddr),
     /// As the kernel noted it when the connection was made (SO_PEERCRED).
     Unix {
         uid: u32,
@@ -25,6 +27,7 @@ impl Display for Peer {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) => write!(f, "{address}"),
+            Self::Forwarded(address) => write!(f, "{address}, through a trusted proxy,"),
             Self::Unix { uid, gid, pid: Some(pid) } => write!(f, "user {uid} (group {gid}, process {pid})"),
             Self::Unix { uid, gid, pid: None } => write!(f, "user {uid} (group {gid})"),
         }
@@ -71,7 +74,13 @@ impl Users {
     /// Who has this number, if they are among them.
     pub(super) fn principal(&self, uid: u32) -> Option<Principal> {
         let (_, name) = self.0.iter().find(|(id, _)| *id == uid)?;
-        let client = name.as_ref().map_or_else(|| format!("user:{uid}"), |name| format!("user:{name}"));
+        // The policy replaces what cannot be seen, and a name of digits would be another user's number: two users would be one.
+        let is_exact = |name: &&String| {
+            name.bytes().all(|byte| byte.is_ascii_graphic())
+                && !name.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let name = name.as_ref().filter(is_exact);
+        let client = name.map_or_else(|| format!("user:{uid}"), |name| format!("user:{name}"));
         Some(Principal::proven(&format!("user:{uid}"), &client, None, Standing::Lasting))
     }
 }

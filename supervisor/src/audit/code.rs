@@ -18,7 +18,7 @@ pub(crate) fn path(directory: &Path, language: &str, hash: &str) -> PathBuf {
 
 /// Keeps a program, unless it is there already: then it is younger again.
 pub(super) fn keep(path: &Path, code: impl FnOnce() -> String) -> io::Result<()> {
-    match File::options().append(true).open(path) {
+    match files::open_own(File::options().append(true), path) {
         Ok(file) => file.set_modified(SystemTime::now()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => files::replace(path, code().as_bytes()),
         Err(error) => Err(error),

@@ -1,12 +1,12 @@
 //! The end of segments, and what is added to them while they grow.
 
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use super::read::{Found, LINE_BYTES_MAX, ReadError};
 use super::record::Members;
 use super::segment::SegmentName;
+use crate::files;
 
 /// What is read of the end of a segment: more than a hundred records.
 const END_BYTES: u64 = 64 * 1024;
@@ -46,7 +46,7 @@ impl Follower {
     }
 
     fn read(&mut self, path: &Path) -> io::Result<Vec<Found>> {
-        let mut file = File::open(path)?;
+        let mut file = files::open_to_read(path)?;
         if file.metadata()?.len() == self.offset {
             return Ok(Vec::new());
         }

@@ -3,9 +3,9 @@
 //! It is one chain for all processes, written under a lock of the file, and each of its lines is signed: there are a few
 //! for each process, where a segment has thousands. Whoever holds the lock sees segments and index agree.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -58,7 +58,7 @@ pub(super) fn lock(mut file: File, how: FlockArg) -> io::Result<Flock<File>> {
 impl Index {
     pub(super) fn open(directory: &Path) -> io::Result<Self> {
         let path = directory.join(INDEX);
-        let open = || OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&path);
+        let open = || files::open_to_append(&path);
         let mut file = loop {
             let file = lock(open()?, FlockArg::LockExclusiveNonblock)?;
             // Somebody may have put a shorter one in its place while this one was waited for.

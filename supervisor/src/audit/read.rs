@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use super::line::moment;
 use super::record::{Members, Record};
 use super::segment::{SegmentName, segments};
+use crate::files;
 
 /// Longer than any line that is written.
 pub(super) const LINE_BYTES_MAX: u64 = 1024 * 1024;
@@ -150,7 +151,7 @@ impl Records {
             let Some(name) = self.waiting.pop() else { return Ok(()) };
             let path = self.directory.join(name.as_str());
             let told = |source| ReadError { path: path.clone(), source };
-            let mut reader = match File::open(&path) {
+            let mut reader = match files::open_to_read(&path) {
                 Ok(file) => BufReader::new(file),
                 // Its time was over meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,

@@ -7,7 +7,6 @@ mod lines;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +19,7 @@ use super::segment::{SegmentName, segments};
 use super::sign::PublicKey;
 use super::writer::VERSION;
 use crate::catalog::hex;
+use crate::files;
 use chain::{Rules, Walked, walk};
 use lines::{Lines, Members};
 
@@ -147,7 +147,7 @@ fn survey(
     key: &PublicKey,
     tell: &mut dyn FnMut(Finding),
 ) -> io::Result<(Option<Index>, Vec<SegmentName>)> {
-    let file = match File::open(directory.join(INDEX)) {
+    let file = match files::open_to_read(&directory.join(INDEX)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let names = segments(directory)?;
@@ -185,7 +185,7 @@ fn segment(
     key: &PublicKey,
     tell: &mut dyn FnMut(Finding),
 ) -> io::Result<Told> {
-    let reader = BufReader::with_capacity(256 * 1024, File::open(path)?);
+    let reader = BufReader::with_capacity(256 * 1024, files::open_to_read(path)?);
     let (mut previous, mut is_closed) = (None, false);
     let rules = Rules { file: name.to_string(), signed: Some(&SIGNED) };
     let seen = |members: &Members, line: u64, _: Hash, tell: &mut dyn FnMut(Finding)| {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::document::Oauth;
 use super::references::Surroundings;
 use crate::access::{AccessSettings, Auth, NamedUser};
-use crate::front::http::{Address, HostName, HttpLimits, HttpSettings, PageOrigin, TlsFiles};
+use crate::front::http::{Address, HostName, HttpLimits, HttpSettings, PageOrigin, TlsFiles, TrustedProxy};
 
 /// Where `lockhouse serve --http` listens if nothing else is said.
 const LISTEN: &str = "127.0.0.1:7300";
@@ -31,6 +31,8 @@ pub(super) struct Http {
     pub(super) origins: Vec<PageOrigin>,
     /// Whether what listens here is reached through a proxy that speaks TLS.
     pub(super) behind_proxy: bool,
+    /// Whose word counts about where a request is from.
+    pub(super) trusted_proxies: Vec<TrustedProxy>,
     pub(super) tls: Option<HttpTls>,
     pub(super) limits: Limits,
 }
@@ -49,7 +51,9 @@ pub(super) struct HttpTls {
 pub(super) struct Limits {
     connections: u32,
     connections_per_peer: u32,
-    connections_per_peer_per_second: u32,
+    unauthenticated_percent: u32,
+    unauthenticated_requests_per_peer_per_second: u32,
+    tls_handshakes_per_peer_per_second: u32,
     tls_seconds: f64,
     head_seconds: f64,
     body_seconds: f64,
@@ -73,7 +77,9 @@ impl Default for Limits {
         Self {
             connections: 1_024,
             connections_per_peer: 256,
-            connections_per_peer_per_second: 50,
+            unauthenticated_percent: 50,
+            unauthenticated_requests_per_peer_per_second: 50,
+            tls_handshakes_per_peer_per_second: 50,
             tls_seconds: 10.0,
             head_seconds: 10.0,
             body_seconds: 30.0,
@@ -104,15 +110,21 @@ impl Limits {
     }
 
     /// Whether each key can work, and what it can be. `code_kib` is that of `[limits]`.
-    pub(super) fn checks(&self, code_kib: u32) -> [(bool, &'static str, &'static str); 18] {
+    pub(super) fn checks(&self, code_kib: u32) -> [(bool, &'static str, &'static str); 20] {
         let (body_kib, bodies_mib) = (self.body_kib(code_kib), self.bodies_mib(code_kib));
         let seconds = |of: f64| (0.01..=3_600.0).contains(&of);
         [
             ((1..=65_536).contains(&self.connections), "connections", "1 to 65536"),
             ((1..=65_536).contains(&self.connections_per_peer), "connections_per_peer", "1 to 65536"),
+            ((1..=100).contains(&self.unauthenticated_percent), "unauthenticated_percent", "1 to 100"),
             (
-                (1..=65_536).contains(&self.connections_per_peer_per_second),
-                "connections_per_peer_per_second",
+                (1..=65_536).contains(&self.unauthenticated_requests_per_peer_per_second),
+                "unauthenticated_requests_per_peer_per_second",
+                "1 to 65536",
+            ),
+            (
+                (1..=65_536).contains(&self.tls_handshakes_per_peer_per_second),
+                "tls_handshakes_per_peer_per_second",
                 "1 to 65536",
             ),
             (seconds(self.tls_seconds), "tls_seconds", "0.01 to 3600"),
@@ -138,10 +150,13 @@ impl Limits {
     }
 
     fn settings(&self, code_kib: u32) -> HttpLimits {
+        let connections = self.connections as usize;
         HttpLimits {
-            connections: self.connections as usize,
+            connections,
             connections_per_peer: self.connections_per_peer as usize,
-            connections_per_peer_per_second: self.connections_per_peer_per_second,
+            unauthenticated_connections: (connections * self.unauthenticated_percent as usize / 100).max(1),
+            unauthenticated_requests_per_peer_per_second: self.unauthenticated_requests_per_peer_per_second,
+            tls_handshakes_per_peer_per_second: self.tls_handshakes_per_peer_per_second,
             tls: Duration::from_secs_f64(self.tls_seconds),
             head: Duration::from_secs_f64(self.head_seconds),
             body: Duration::from_secs_f64(self.body_seconds),
@@ -177,6 +192,7 @@ impl Http {
             hosts: self.hosts.clone(),
             origins: self.origins.clone(),
             behind_proxy: self.behind_proxy,
+            trusted_proxies: self.trusted_proxies.clone(),
             tls: tls.map(|tls| TlsFiles { certificate: file(&tls.certificate), key: file(&tls.key) }),
             limits: self.limits.settings(code_kib),
         }

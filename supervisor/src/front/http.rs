@@ -1,6 +1,7 @@
 //! AI clients over streamable HTTP, at `/mcp`: on TCP, or on a Unix domain socket.
 //!
-//! A connection is taken in if there is a place for it ([`accept`]), and closed when it does not keep to its times ([`connection`]).
+//! A connection is taken in if there is a place for it ([`accept`]), closed for another one if it has proven nothing ([`limiter`]), and
+//! closed when it does not keep to its times ([`connection`]).
 //! A request passes, in this order: for whom it is meant ([`hosts`]), who it is from ([`admit`]), its body ([`body`]), and whose MCP
 //! session it is of ([`sessions`]). It carries the [`Principal`] that it was admitted as to the front.
 
@@ -8,15 +9,19 @@ mod accept;
 mod address;
 mod body;
 mod connection;
-mod counts;
 mod exposure;
 mod health;
 mod hosts;
+mod limiter;
 mod limits;
 mod listening;
 mod message;
 mod places;
 mod request_ids;
+mod origin;
+mod proxies;
+mod rate;
+mod request_heads;
 mod seldom;
 mod sessions;
 mod tls;
@@ -47,17 +52,20 @@ use crate::supervisor::Supervisor;
 use crate::telemetry;
 use accept::Entrance;
 use body::Bodies;
-use connection::Serving;
+use connection::{Admitted, Serving};
 use hosts::Names;
 use listening::Listening;
 use message::Arguments;
+use proxies::TrustedProxies;
 use sessions::McpSessions;
 use tls::Tls;
+use watched::Watch;
 
 pub(crate) use address::Address;
 pub(crate) use health::serve_figures;
 pub(crate) use hosts::{HostName, PageOrigin};
 pub(crate) use limits::HttpLimits;
+pub(crate) use proxies::TrustedProxy;
 pub(crate) use tls::TlsFiles;
 
 /// Between looks for MCP sessions that nobody uses any more.
@@ -71,6 +79,7 @@ pub(crate) struct HttpSettings {
     pub(crate) hosts: Vec<HostName>,
     pub(crate) origins: Vec<PageOrigin>,
     pub(crate) behind_proxy: bool,
+    pub(crate) trusted_proxies: Vec<TrustedProxy>,
     pub(crate) tls: Option<TlsFiles>,
     pub(crate) limits: HttpLimits,
 }
@@ -166,7 +175,8 @@ impl OpenDoor {
         let life = supervisor.life().clone();
         let until = if self.is_inherited { life.draining().clone() } else { closing.clone() };
         let router = router(supervisor, &self.settings, &self.access, sessions.clone(), closing.clone());
-        let serving = Serving::new(router, limits, closing.clone());
+        let proxies = TrustedProxies::new(&self.settings.trusted_proxies);
+        let serving = Serving::new(router, limits, proxies, closing.clone());
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let entrance = Entrance::new(serving, self.tls);
         for listening in &self.listening {
@@ -218,8 +228,12 @@ async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) 
         Ok(principal) => principal,
         Err(refused) => return refuse(refused).await,
     };
+    if let Some(watch) = head.extensions.get::<Watch>() {
+        watch.admitted();
+    }
     head.extensions.insert(principal.clone());
-    let response = next.run(Request::from_parts(head, body)).await;
+    let mut response = next.run(Request::from_parts(head, body)).await;
+    response.extensions_mut().insert(Admitted);
     let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/event-stream");
     if !response.headers().get(CONTENT_TYPE).is_some_and(is_stream) {
         return response;

@@ -44,11 +44,14 @@ impl Memory {
         let bytes = json.len() as u64;
         while self.0.len() >= COUNT_MAX {
             // By number: who keeps a thousand small ones costs nobody a large one.
-            let Some(oldest) = self.oldest_of_whoever_keeps_most(|_| 1) else { break };
+            let Some(oldest) = self.oldest_of_whoever_keeps_most(|_| 1, (owner, 1)) else { break };
             self.0.remove(oldest);
         }
         while self.bytes() + bytes > bounds.bytes {
-            let Some(oldest) = self.oldest_of_whoever_keeps_most(|kept| kept.json.len()) else { break };
+            let newcomer = (owner, json.len());
+            let Some(oldest) = self.oldest_of_whoever_keeps_most(|kept| kept.json.len(), newcomer) else {
+                break;
+            };
             self.0.remove(oldest);
         }
         self.0.push_back(Kept { owner, handle, kind, json, since: now });
@@ -82,17 +85,24 @@ impl Memory {
         self.0.iter().map(|kept| kept.json.len() as u64).sum()
     }
 
-    /// One client that keeps much does not cost another what it keeps.
-    fn oldest_of_whoever_keeps_most(&self, weight: fn(&Kept) -> usize) -> Option<usize> {
-        let of =
-            |owner: Owner| -> usize { self.0.iter().filter(|kept| kept.owner == owner).map(weight).sum() };
+    /// The result that makes room for one of the newcomer, of this weight. What is to be kept counts as kept: a client that
+    /// keeps no more than an equal share of the room loses nothing to one that keeps more.
+    fn oldest_of_whoever_keeps_most(
+        &self,
+        weight: fn(&Kept) -> usize,
+        (newcomer, more): (Owner, usize),
+    ) -> Option<usize> {
+        let of = |owner: Owner| -> usize {
+            let kept: usize = self.0.iter().filter(|kept| kept.owner == owner).map(weight).sum();
+            kept + if owner == newcomer { more } else { 0 }
+        };
         let mut owners: Vec<Owner> = Vec::new();
         for kept in &self.0 {
             if !owners.contains(&kept.owner) {
                 owners.push(kept.owner);
             }
         }
-        let most = owners.into_iter().max_by_key(|owner| of(*owner))?;
+        let most = owners.into_iter().max_by_key(|owner| (of(*owner), *owner == newcomer))?;
         self.0.iter().position(|kept| kept.owner == most)
     }
 }
@@ -134,6 +144,26 @@ mod tests {
         let mut is_there = |owner, name| memory.get(owner, &handle(name), Kind::Part, &BOUNDS, now).is_some();
         assert!(is_there(little, "little") && !is_there(much, "a"));
         assert!(["b", "c", "d"].into_iter().all(|name| is_there(much, name)));
+    }
+
+    #[test]
+    fn who_keeps_its_share_loses_nothing_to_one_that_wants_more() {
+        let (mut memory, now) = (Memory::default(), Instant::now());
+        let (honest, greedy) = (Owner::of_connection(), Owner::of_connection());
+        let mut keep = |owner, name: &str, bytes: usize| {
+            memory.keep(owner, handle(name), Kind::Part, "x".repeat(bytes).into(), &BOUNDS, now);
+        };
+        keep(honest, "one", 25);
+        keep(honest, "two", 25);
+        // 40 bytes are kept of the greedy one when it wants 25 more: that would be 65 of 100.
+        for number in 0..10 {
+            keep(greedy, &format!("small {number}"), 4);
+        }
+        (0..4).for_each(|number| keep(greedy, &format!("large {number}"), 25));
+        let mut is_there =
+            |owner, name: &str| memory.get(owner, &handle(name), Kind::Part, &BOUNDS, now).is_some();
+        assert!(is_there(honest, "one") && is_there(honest, "two"));
+        assert!(is_there(greedy, "large 3") && !is_there(greedy, "small 0"));
     }
 
     #[test]

@@ -3,9 +3,8 @@
 //! A version takes the place of the one before by one exchange of folders, so whoever reads finds one of the two whole. Who
 //! writes holds a lock. Drafts are in a folder of their own, from which nothing is imported.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{AT_FDCWD, Flock, FlockArg, RenameFlags, renameat2};
@@ -254,7 +253,7 @@ impl Store {
                 let _ = files::create_for_good(&self.directory.join(CLIENT), client.as_bytes())?;
             }
             let path = self.directory.join(LOCK);
-            let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+            let file = files::open_to_append(&path)?;
             Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
         });
         locked.map_err(|source| self.unwritten(source))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::Supervisor;
 use crate::execution::Language;
@@ -83,6 +84,19 @@ pub(crate) struct Audit {
 pub(crate) struct Configuration {
     /// 1 at the start, and one more with every reload.
     pub(crate) generation: u64,
+}
+
+impl Health {
+    /// For a client that is granted a part of the servers: nothing of the servers, and nothing that other clients can change.
+    pub(crate) fn of_the_service_alone(&self) -> Value {
+        let without_pool = |engine: &Engine| Engine { pool: None, ..engine.clone() };
+        let engines: BTreeMap<&str, Engine> =
+            self.engines.iter().map(|(language, engine)| (*language, without_pool(engine))).collect();
+        json!({
+            "version": self.version, "ready": self.ready, "reasons": self.reasons, "draining": self.draining,
+            "serving": self.serving, "engines": engines,
+        })
+    }
 }
 
 impl Supervisor {

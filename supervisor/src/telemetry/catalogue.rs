@@ -63,7 +63,7 @@ const KNOWN: [(&str, &str, &[&str]); 7] = [
     ("lockhouse_rate_limited_total", "by", &["policy", "client"]),
     ("lockhouse_catalogue_lookups_total", "result", &["hit", "miss"]),
     ("lockhouse_configuration_reloads_total", "outcome", &["taken", "refused"]),
-    ("lockhouse_http_refused_total", "reason", &["rate", "quota", "connections", "body", "host", "origin", "timeout", "draining"]),
+    ("lockhouse_http_refused_total", "reason", &["rate", "quota", "connections", "body", "host", "origin", "timeout", "draining", "head", "evicted"]),
     ("lockhouse_http_requests_total", "status", &["200", "401", "503"]),
 ];
 

@@ -2,9 +2,8 @@
 //!
 //! Lines are `TIME PID TEXT`. Several processes of ours may append to one file; each line is one write.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
@@ -69,7 +68,7 @@ impl ServerLog {
         }
         if self.file.is_none() {
             files::private_directory(self.path.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
-            self.file = Some(OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?);
+            self.file = Some(files::open_to_append(&self.path)?);
         }
         self.file.as_ref().ok_or(io::ErrorKind::NotFound.into())
     }

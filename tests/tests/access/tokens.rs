@@ -17,6 +17,30 @@ fn with_header(door: &Door, value: &str) -> Visitor {
     door.visitor(None).with("authorization", value)
 }
 
+#[test]
+fn no_link_that_another_user_planted_is_followed() {
+    let lockhouse = Lockhouse::new();
+    let tokens = lockhouse.path("tokens");
+    std::fs::create_dir(&tokens).unwrap();
+    let lockhouse =
+        lockhouse.config(&format!("[http]\ntokens = \"{}\"\n", tokens.join("tokens.json").display()));
+    let create = || lockhouse.run(&["token", "create", "desk"]);
+    let mut table = Table::new("links");
+    for name in ["tokens.lock", "tokens.json"] {
+        let (link, target) = (tokens.join(name), lockhouse.path("target"));
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let refused = create();
+        table.row(
+            format!("{name} is refused"),
+            ensure(refused.status == Some(1) && refused.stderr.contains("symbolic link"), &refused),
+        );
+        table.row(format!("{name} has made nothing"), ensure(!target.exists(), "the target is there"));
+        std::fs::remove_file(link).unwrap();
+    }
+    table.row("control: without a link", equal(create().status, Some(0)));
+    table.finish();
+}
+
 #[tokio::test]
 async fn whatever_is_no_valid_token_is_refused_in_words_and_nothing_of_it_is_repeated() {
     let (lockhouse, elsewhere) = (Lockhouse::new(), Lockhouse::new());

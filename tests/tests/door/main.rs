@@ -7,6 +7,7 @@ mod hosts;
 mod limits;
 mod places;
 mod sessions;
+mod strangers;
 mod tls;
 mod versions;
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::OPEN;
 
 /// A token of this name.
-fn token(lockhouse: &Lockhouse, name: &str) -> String {
+pub(crate) fn token(lockhouse: &Lockhouse, name: &str) -> String {
     let made = lockhouse.run(&["token", "create", name]);
     assert_eq!(made.status, Some(0), "{made:?}");
     made.stdout.lines().last().unwrap_or_default().trim().to_owned()

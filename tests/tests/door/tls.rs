@@ -61,6 +61,24 @@ async fn clients_come_in_over_tls_and_a_renewed_certificate_takes_effect() {
 }
 
 #[tokio::test]
+async fn handshakes_of_strangers_are_bounded_and_those_of_clients_do_not_count() {
+    let lockhouse =
+        Lockhouse::new().config(&format!("{CONFIG}[http.limits]\ntls_handshakes_per_peer_per_second = 1\n"));
+    put(&lockhouse, "door");
+    let door = lockhouse.door().await;
+    // Each on a connection of its own; four at once are what one second permits after four of rest.
+    for _ in 0..12 {
+        assert!(runs(&trusting(&door, "door")).await, "{}", door.said());
+    }
+    assert!(!door.said().contains("tls_handshakes_per_peer_per_second"), "{}", door.said());
+    // Who does not trust the certificate breaks off, after the signature was made.
+    for _ in 0..8 {
+        assert!(!runs(&trusting(&door, "renewed")).await);
+    }
+    door.says("tls_handshakes_per_peer_per_second of [http.limits]").await;
+}
+
+#[tokio::test]
 async fn who_does_not_speak_tls_is_told() {
     let lockhouse = Lockhouse::new().config(&format!("{CONFIG}[http.limits]\ntls_seconds = 2\n"));
     put(&lockhouse, "door");

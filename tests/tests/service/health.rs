@@ -97,6 +97,38 @@ async fn figures_may_have_a_listener_of_their_own_on_this_machine() {
 }
 
 #[tokio::test]
+async fn who_is_granted_a_part_sees_nothing_of_other_clients() {
+    let lockhouse = Lockhouse::with_fixture().config("[tools]\nhealth = true\n");
+    let token = |arguments: &[&str]| {
+        let finished = lockhouse.run(&[&["token", "create"], arguments].concat());
+        assert_eq!(finished.status, Some(0), "{finished:?}");
+        finished.stdout.trim_end().to_owned()
+    };
+    let (whole, part) = (token(&["whole"]), token(&["part", "--only", "fixture.echo"]));
+    let door = lockhouse.door().await;
+    is_ready(&door).await;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let mut table = Table::new("what each token is shown");
+    for (name, token, status) in [("the whole", &whole, 200), ("a part", &part, 403)] {
+        for path in ["/health", "/metrics"] {
+            let answer = client.get(door.url(path)).bearer_auth(token).send().await.unwrap();
+            table.row(format!("{path} with {name}"), equal(answer.status().as_u16(), status));
+        }
+    }
+    let counts =
+        ["running", "queue", "upstreams", "sessions", "results", "configuration", "uptime_s", "pid", "pool"];
+    for (name, token, is_shown) in [("the whole", &whole, true), ("a part", &part, false)] {
+        let health = door.visitor(Some(token)).call("health", serde_json::json!({})).await;
+        table.row(format!("{name}: it is ready"), equal(&health["ready"], &true.into()));
+        for count in counts {
+            let found = health.to_string().contains(&format!("\"{count}\""));
+            table.row(format!("{name}: {count}"), ensure(found == is_shown, &health));
+        }
+    }
+    table.finish();
+}
+
+#[tokio::test]
 async fn models_have_the_tool_where_it_is_switched_on() {
     let without = Lockhouse::new();
     let session = without.serve().await;

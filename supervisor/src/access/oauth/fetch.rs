@@ -42,7 +42,7 @@ impl Fetch {
     pub(super) async fn keys(&self) -> Result<String, String> {
         match &self.source {
             KeySource::File(path) => {
-                let text = files::read_bounded(path, BYTES_MAX as u64);
+                let text = files::read_named(path, BYTES_MAX as u64);
                 let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
                 text.ok_or_else(|| format!("{} is not there", path.display()))
             }

@@ -1,8 +1,8 @@
 //! The file itself: whole or as it was, for its owner alone.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -60,8 +60,7 @@ impl TokenFile {
     /// # Errors
     /// That it cannot be read, or was written by who must not.
     pub(crate) fn read(&self) -> Result<Vec<Issued>, String> {
-        let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(&self.0);
-        let file = match opened {
+        let file = match files::open_to_read(&self.0) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(self.told(&error)),
@@ -138,9 +137,8 @@ impl TokenFile {
     fn lock(&self) -> Result<Flock<File>, String> {
         let path = self.0.with_extension("lock");
         let directory = path.parent().unwrap_or(Path::new("/"));
-        let opened = files::private_directory(directory)
-            .and_then(|()| OpenOptions::new().create(true).append(true).mode(0o600).open(&path));
-        let file = opened.map_err(|error| self.told(&error))?;
+        let opened = files::private_directory(directory).and_then(|()| files::open_to_append(&path));
+        let file = opened.map_err(|error| format!("{}: {error}", path.display()))?;
         Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| self.told(&error.into()))
     }
 
@@ -148,9 +146,6 @@ impl TokenFile {
     fn trust(&self, metadata: &Metadata) -> Result<(), String> {
         let path = self.0.display();
         let owner = metadata.uid();
-        if !metadata.is_file() {
-            return Err(format!("{path} is not a regular file"));
-        }
         if owner != geteuid().as_raw() && owner != 0 {
             return Err(format!(
                 "{path} belongs to user {owner}, who could let anybody in; change its owner"

@@ -14,11 +14,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::Via;
 use super::connection::Serving;
-use super::counts::{Counted, Counts};
+use super::limiter::ConnectionLimiter;
 use super::listening::{Listening, Socket};
+use super::origin::Origin;
+use super::rate::Rate;
 use super::seldom::Seldom;
 use super::tls::Tls;
-use super::watched::Stream;
+use super::watched::{Stream, Watch};
 use crate::access::Peer;
 use crate::telemetry;
 
@@ -51,22 +53,33 @@ enum Accepted {
 /// Who is let in from the sockets, and how.
 #[derive(Clone)]
 pub(super) struct Entrance {
-    pub(super) serving: Serving,
-    pub(super) counts: Counts,
-    pub(super) tls: Option<Arc<Tls>>,
+    serving: Serving,
+    limiter: ConnectionLimiter,
+    handshakes: Rate,
+    tls: Option<Arc<Tls>>,
     turned_away: Arc<Semaphore>,
     told_full: Arc<Seldom>,
+    told_evicted: Arc<Seldom>,
     told_fast: Arc<Seldom>,
     told_failed: Arc<Seldom>,
 }
 
 impl Entrance {
     pub(super) fn new(serving: Serving, tls: Option<Arc<Tls>>) -> Self {
-        let limits = &serving.limits;
-        let counts = Counts::new(limits);
+        let limiter = ConnectionLimiter::new(&serving.limits);
+        let handshakes = Rate::per_second(serving.limits.tls_handshakes_per_peer_per_second);
         let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
-        let (told_full, told_fast, told_failed) = (Arc::default(), Arc::default(), Arc::default());
-        Self { serving, counts, tls, turned_away, told_full, told_fast, told_failed }
+        Self {
+            serving,
+            limiter,
+            handshakes,
+            tls,
+            turned_away,
+            told_full: Arc::default(),
+            told_evicted: Arc::default(),
+            told_fast: Arc::default(),
+            told_failed: Arc::default(),
+        }
     }
 
     /// Takes connections in until `closing`, and comes back when the last of them has ended.
@@ -94,58 +107,100 @@ impl Entrance {
     }
 
     async fn enter(self, accepted: Accepted, peer: Peer) {
-        let Some(counted) = self.counts.take(&peer) else {
-            self.told_full.tell(|times| {
-                tracing::warn!(
-                    "a connection was refused, since there are too many: connections of [http.limits]{times}"
-                );
-            });
-            telemetry::refused("connections");
-            let Ok(_place) = self.turned_away.try_acquire() else { return };
-            let until = Instant::now() + TURNED_AWAY_WITHIN;
-            match accepted {
-                // One that speaks TLS could not read it.
-                Accepted::Tcp(_) if self.tls.is_some() => {}
-                Accepted::Tcp(stream) => turn_away(stream, NO_PLACE).await,
-                Accepted::Unix(stream) => turn_away(stream, NO_PLACE).await,
-            }
-            self.pause(until).await;
-            return;
+        let (watch, is_proxy) = (Watch::new(), self.serving.proxies.trust(&peer));
+        if is_proxy {
+            watch.admitted();
+        }
+        let Some(open) = self.limiter.open((!is_proxy).then(|| Origin::of(&peer)), &watch) else {
+            return self.refuse(accepted).await;
         };
         let _connected = telemetry::connection();
-        self.wait_for_turn(&counted).await;
+        tokio::select! {
+            biased;
+            () = open.evicted() => {
+                self.told_evicted.tell(|times| {
+                    tracing::warn!(
+                        "a connection that had proven nothing, or was idle, was closed for another one: connections, \
+                         connections_per_peer or unauthenticated_percent of [http.limits] is reached{times}"
+                    );
+                });
+                telemetry::refused("evicted");
+            }
+            () = self.serve(accepted, peer, is_proxy, watch) => {}
+        }
+    }
+
+    async fn refuse(self, accepted: Accepted) {
+        self.told_full.tell(|times| {
+            tracing::warn!(
+                "a connection was refused, since all that there may be are in use: connections or connections_per_peer of [http.limits]{times}"
+            );
+        });
+        telemetry::refused("connections");
+        let Ok(_place) = self.turned_away.try_acquire() else { return };
+        let until = Instant::now() + TURNED_AWAY_WITHIN;
+        match accepted {
+            // One that speaks TLS could not read it.
+            Accepted::Tcp(_) if self.tls.is_some() => {}
+            Accepted::Tcp(stream) => turn_away(stream, NO_PLACE).await,
+            Accepted::Unix(stream) => turn_away(stream, NO_PLACE).await,
+        }
+        self.pause(until).await;
+    }
+
+    async fn serve(&self, accepted: Accepted, peer: Peer, is_proxy: bool, watch: Watch) {
         match accepted {
             Accepted::Unix(stream) => {
-                self.serving.serve(Box::new(stream), peer, Via { local: None, is_tls: false }).await;
+                self.serving.serve(Box::new(stream), peer, Via { local: None, is_tls: false }, watch).await;
             }
             Accepted::Tcp(stream) => {
                 prepare(&stream);
                 let Ok(local) = stream.local_addr() else { return };
                 let via = Via { local: Some(local), is_tls: self.tls.is_some() };
-                match &self.tls {
-                    None => self.serving.serve(Box::new(stream), peer, via).await,
-                    Some(tls) => {
-                        let handshake = tokio::time::timeout(self.serving.limits.tls, secured(tls, stream));
-                        if let Ok(Some(stream)) = handshake.await {
-                            self.serving.serve(stream, peer, via).await;
-                        }
+                let Some(tls) = &self.tls else {
+                    return self.serving.serve(Box::new(stream), peer, via, watch).await;
+                };
+                let handshake = async {
+                    let first = first_byte(&stream).await?;
+                    if first != TLS_HANDSHAKE {
+                        turn_away(stream, NO_TLS).await;
+                        return None;
                     }
+                    // A handshake costs a signature: that is what a turn is for.
+                    if !is_proxy {
+                        self.take_turn(&peer, &watch).await?;
+                    }
+                    secured(tls, stream).await
+                };
+                let handshake = tokio::time::timeout(self.serving.limits.tls, handshake);
+                if let Ok(Some(stream)) = handshake.await {
+                    self.serving.serve(stream, peer, via, watch).await;
                 }
             }
         }
     }
 
-    /// Nothing is read from one that waits, and it costs a timer.
-    async fn wait_for_turn(&self, counted: &Counted) {
-        if counted.turn <= Instant::now() {
-            return;
+    /// Waits for a turn of the peer's to shake hands; none where it has too many.
+    async fn take_turn(&self, peer: &Peer, watch: &Watch) -> Option<()> {
+        let turn = self.handshakes.turn(Origin::of(peer));
+        if !matches!(turn, Ok((_, wait)) if wait.is_zero()) {
+            self.told_fast.tell(|times| {
+                tracing::warn!(
+                    "a connection waits or is closed, since its peer begins too many: tls_handshakes_per_peer_per_second of [http.limits]{times}"
+                );
+            });
         }
-        self.told_fast.tell(|times| {
-            tracing::warn!(
-                "a connection waits, since its peer begins too many: connections_per_peer_per_second of [http.limits]{times}"
-            );
-        });
-        self.pause(counted.turn).await;
+        match turn {
+            Ok((turn, wait)) => {
+                watch.has_shaken_hands(turn);
+                self.pause(Instant::now() + wait).await;
+                Some(())
+            }
+            Err(_too_fast) => {
+                telemetry::refused("connections");
+                None
+            }
+        }
     }
 
     async fn pause(&self, until: Instant) {
@@ -185,16 +240,14 @@ fn prepare(stream: &TcpStream) {
     let _ = setsockopt(stream, sockopt::TcpUserTimeout, &SILENT_MS);
 }
 
+/// The first byte that comes; it is not taken.
+async fn first_byte(stream: &TcpStream) -> Option<u8> {
+    let mut first = [0];
+    (stream.peek(&mut first).await.ok()? == 1).then_some(first[0])
+}
+
 /// The stream once it is secured; none for one that does not do it.
 async fn secured(tls: &Tls, stream: TcpStream) -> Option<Box<dyn Stream>> {
-    let mut first = [0];
-    if stream.peek(&mut first).await.ok()? == 0 {
-        return None;
-    }
-    if first[0] != TLS_HANDSHAKE {
-        turn_away(stream, NO_TLS).await;
-        return None;
-    }
     match tls.acceptor().accept(stream).await {
         Ok(stream) => Some(Box::new(stream)),
         Err(error) => {

@@ -20,6 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Via;
 use super::limits::HttpLimits;
+use super::origin::Origin;
+use super::proxies::TrustedProxies;
+use super::rate::{Rate, WAIT_MAX};
+use super::request_heads::RequestHeads;
 use super::watched::{Answer, Late, Stream, Watch, Watched};
 use crate::access::Peer;
 use crate::telemetry;
@@ -36,11 +40,23 @@ pub(super) struct Serving {
     builder: Arc<Builder<TokioExecutor>>,
     router: Router,
     pub(super) limits: HttpLimits,
+    pub(super) proxies: TrustedProxies,
+    /// Of requests that were not admitted.
+    unauthenticated: Rate,
     pub(super) closing: CancellationToken,
 }
 
+/// In the extensions of an answer to a request that was admitted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Admitted;
+
 impl Serving {
-    pub(super) fn new(router: Router, limits: HttpLimits, closing: CancellationToken) -> Self {
+    pub(super) fn new(
+        router: Router,
+        limits: HttpLimits,
+        proxies: TrustedProxies,
+        closing: CancellationToken,
+    ) -> Self {
         let mut builder = Builder::new(TokioExecutor::new());
         // The time for a head is ours to keep: hyper's would count the time before it, too.
         builder.http1().header_read_timeout(None).max_headers(limits.headers).max_buf_size(limits.head_bytes);
@@ -51,22 +67,50 @@ impl Serving {
             .keep_alive_timeout(PING_ANSWERED_WITHIN)
             .max_concurrent_streams(limits.streams)
             .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX));
-        Self { builder: Arc::new(builder), router, limits, closing }
+        let unauthenticated = Rate::per_second(limits.unauthenticated_requests_per_peer_per_second);
+        Self { builder: Arc::new(builder), router, limits, proxies, unauthenticated, closing }
+    }
+
+    /// Waits before a request is answered that was not admitted, where its sender has too many of them.
+    async fn put_off(&self, sender: &Peer, watch: &Watch) {
+        let wait = match self.unauthenticated.turn(Origin::of(sender)) {
+            Ok((_turn, wait)) => wait,
+            Err(_too_fast) => WAIT_MAX,
+        };
+        if wait.is_zero() {
+            return;
+        }
+        // A connection of a proxy has the requests of many, who need not wait for each other.
+        let until = match sender {
+            Peer::Forwarded(_) => Instant::now() + wait,
+            Peer::Tcp(_) | Peer::Unix { .. } => watch.next_put_off(),
+        };
+        tokio::select! {
+            () = sleep_until(until) => {}
+            () = self.closing.cancelled() => {}
+        }
     }
 
     /// Serves a connection to its end.
-    pub(super) async fn serve(&self, stream: Box<dyn Stream>, peer: Peer, via: Via) {
-        let watch = Watch::new();
-        let stream = TokioIo::new(Watched { stream, watch: watch.clone() });
+    pub(super) async fn serve(&self, stream: Box<dyn Stream>, peer: Peer, via: Via, watch: Watch) {
+        let heads = RequestHeads::new(self.limits.head_bytes);
+        let stream = TokioIo::new(Watched { stream, watch: watch.clone(), heads });
         let router = TowerToHyperService::new(self.router.clone());
         let seen = watch.clone();
+        let serving = self.clone();
         let service = service_fn(move |mut request: Request<Incoming>| {
             let active = seen.begin(request.version());
-            request.extensions_mut().insert(peer);
+            let sender = serving.proxies.sender(peer, request.headers());
+            request.extensions_mut().insert(sender);
             request.extensions_mut().insert(via);
+            request.extensions_mut().insert(seen.clone());
             let answering = router.call(request);
+            let (serving, watch) = (serving.clone(), seen.clone());
             async move {
                 let response: Response<Body> = answering.await?;
+                if response.extensions().get::<Admitted>().is_none() {
+                    serving.put_off(&sender, &watch).await;
+                }
                 Ok::<_, Infallible>(response.map(|body| Answer { body, _active: active }))
             }
         });

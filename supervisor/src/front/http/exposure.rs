@@ -2,6 +2,7 @@
 
 use super::HttpSettings;
 use super::address::Address;
+use super::proxies::TrustedProxy;
 use crate::access::Way;
 
 /// Refuses what would let strangers in.
@@ -10,16 +11,23 @@ use crate::access::Way;
 /// What is wrong, and what to do.
 pub(super) fn check(settings: &HttpSettings, at: &Address) -> Result<(), String> {
     let is_open = settings.access.auth.is_none();
-    if is_open && settings.behind_proxy {
-        return Err(
-            "behind_proxy = true lets others in through the proxy, and auth = \"none\" asks nobody for proof: set another auth in [http]"
-                .into(),
-        );
+    let proxies = &settings.trusted_proxies;
+    let key = if settings.behind_proxy { "behind_proxy = true" } else { "trusted_proxies" };
+    if is_open && (settings.behind_proxy || !proxies.is_empty()) {
+        return Err(format!(
+            "{key} lets others in through the proxy, and auth = \"none\" asks nobody for proof: set another auth in [http]"
+        ));
     }
-    if settings.behind_proxy && settings.access.auth.has(Way::Peer) {
-        return Err(
-            "behind_proxy = true and auth = \"peer\": everybody behind the proxy would be the proxy's user; take \"peer\" out of auth in [http]"
-                .into(),
+    let is_peers_user = settings.behind_proxy || proxies.contains(&TrustedProxy::Unix);
+    if is_peers_user && settings.access.auth.has(Way::Peer) {
+        return Err(format!(
+            "{key} and auth = \"peer\": everybody behind the proxy would be the proxy's user; take \"peer\" out of auth in [http]"
+        ));
+    }
+    if settings.behind_proxy && proxies.is_empty() {
+        tracing::warn!(
+            "behind_proxy = true without trusted_proxies: all clients behind the proxy have its address, and share the limits of one peer; \
+             name the proxy in trusted_proxies of [http]"
         );
     }
     if at.is_local() {

@@ -9,8 +9,13 @@ pub(crate) struct HttpLimits {
     pub(crate) connections: usize,
     /// At one time, of one address, or of one user over a Unix domain socket.
     pub(crate) connections_per_peer: usize,
-    /// Those of one address, or of one user, that begin in a second: further ones wait.
-    pub(crate) connections_per_peer_per_second: u32,
+    /// At one time, of everybody, on which no request was admitted yet.
+    pub(crate) unauthenticated_connections: usize,
+    /// Requests of one address, or of one user, in a second, that are answered without having been admitted: the answers to
+    /// further ones are put off.
+    pub(crate) unauthenticated_requests_per_peer_per_second: u32,
+    /// Handshakes of TLS of one address in a second after which no request was admitted: further ones wait, or are closed.
+    pub(crate) tls_handshakes_per_peer_per_second: u32,
     /// From the first byte of a connection until the handshake of TLS is done.
     pub(crate) tls: Duration,
     /// From when a connection is there, or from the first byte of a further request, until the head of a request is whole.

@@ -129,7 +129,8 @@ impl McpSessions {
         if self.is_mine(id) { Ok(()) } else { Err(SessionError::Unknown) }
     }
 
-    /// Which session must go for another of this owner: none, or the one that was not used for longest.
+    /// Which session must go for another of this owner: none, or the one that was not used for longest. Where all places are
+    /// taken, whoever has most sessions makes room for a client that has fewer, so that each comes to an equal share.
     fn to_be_ended(&self, owner: Owner) -> Result<Option<SessionId>, SessionError> {
         let held = locked(&self.held);
         let is_own = |session: &&Session| session.owner == owner;
@@ -138,7 +139,15 @@ impl McpSessions {
         if !own_only && held.len() < self.limits.sessions {
             return Ok(None);
         }
-        // Nobody's sessions go for those of another.
+        let mut of_owner: HashMap<Owner, usize> = HashMap::new();
+        held.values().for_each(|session| *of_owner.entry(session.owner).or_default() += 1);
+        let most = of_owner.into_iter().max_by_key(|(_, count)| *count);
+        // With one less it has as many as the newcomer, at least.
+        if let Some((most, _)) = most.filter(|(_, count)| !own_only && *count > own + 1) {
+            let of_most = held.iter().filter(|(_, session)| session.owner == most);
+            let oldest = of_most.min_by_key(|(_, session)| (session.streams > 0, session.used));
+            return oldest.map(|(id, _)| Some(id.clone())).ok_or(SessionError::Full);
+        }
         let idle = held.iter().filter(|(_, session)| session.owner == owner && session.streams == 0);
         let oldest = idle.min_by_key(|(_, session)| session.used);
         oldest.map(|(id, _)| Some(id.clone())).ok_or(SessionError::Full)

@@ -10,7 +10,11 @@ use hyper::body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
+use super::limiter::Use;
 use super::limits::HttpLimits;
+use super::rate::{Turn, WAIT_MAX};
+use super::request_heads::RequestHeads;
+use crate::telemetry;
 
 /// A stream of bytes, of whatever kind.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -22,6 +26,7 @@ pub(super) struct Watch(Arc<Mutex<Seen>>);
 
 #[derive(Debug)]
 struct Seen {
+    accepted: Instant,
     /// Requests whose answers are not whole.
     active: usize,
     /// The head of the next request: when it began. Until there was a request, that is the beginning of the connection.
@@ -30,6 +35,11 @@ struct Seen {
     /// Bytes of an answer that are not taken.
     blocked_since: Option<Instant>,
     is_http2: bool,
+    is_authenticated: bool,
+    /// Of the handshake of TLS, until a request was admitted.
+    handshake: Option<Turn>,
+    /// When the last of the answers that were put off is to leave.
+    put_off_until: Option<Instant>,
 }
 
 /// What a connection did not do in time.
@@ -46,8 +56,17 @@ pub(super) enum Late {
 impl Watch {
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        let seen =
-            Seen { active: 0, head_since: Some(now), idle_since: now, blocked_since: None, is_http2: false };
+        let seen = Seen {
+            accepted: now,
+            active: 0,
+            head_since: Some(now),
+            idle_since: now,
+            blocked_since: None,
+            is_http2: false,
+            is_authenticated: false,
+            handshake: None,
+            put_off_until: None,
+        };
         Self(Arc::new(Mutex::new(seen)))
     }
 
@@ -83,6 +102,38 @@ impl Watch {
     /// Whether a request is being answered.
     pub(super) fn is_active(&self) -> bool {
         self.seen().active > 0
+    }
+
+    /// The handshake of TLS has taken this turn, which counts unless a request is admitted.
+    pub(super) fn has_shaken_hands(&self, turn: Turn) {
+        self.seen().handshake = Some(turn);
+    }
+
+    /// A request on it was admitted.
+    pub(super) fn admitted(&self) {
+        let mut seen = self.seen();
+        seen.is_authenticated = true;
+        if let Some(turn) = seen.handshake.take() {
+            turn.give_back();
+        }
+    }
+
+    /// What the connection limiter wants to know.
+    pub(super) fn in_use(&self) -> Use {
+        let seen = self.seen();
+        // Requests that are refused make no stranger younger than a client whose first request is on its way.
+        let since = if seen.is_authenticated { seen.idle_since } else { seen.accepted };
+        let is_active = seen.active > 0 || seen.blocked_since.is_some();
+        Use { is_authenticated: seen.is_authenticated, is_active, since }
+    }
+
+    /// When the next answer is to leave that is put off: one after the other, however many requests came at once.
+    pub(super) fn next_put_off(&self) -> Instant {
+        let mut seen = self.seen();
+        let now = Instant::now();
+        let next = seen.put_off_until.map_or(now, |until| until.max(now)) + WAIT_MAX;
+        seen.put_off_until = Some(next);
+        next
     }
 
     fn has_read(&self) {
@@ -144,6 +195,7 @@ impl Body for Answer {
 pub(super) struct Watched {
     pub(super) stream: Box<dyn Stream>,
     pub(super) watch: Watch,
+    pub(super) heads: RequestHeads,
 }
 
 impl AsyncRead for Watched {
@@ -154,8 +206,13 @@ impl AsyncRead for Watched {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if buffer.filled().len() > before {
+        let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
+        if !read.is_empty() {
             self.watch.has_read();
+            if let Err(fault) = self.heads.pass(read) {
+                telemetry::refused("head");
+                tracing::debug!("the head of a request is refused: {fault}");
+            }
         }
         polled
     }
@@ -210,7 +267,9 @@ mod tests {
         HttpLimits {
             connections: 1,
             connections_per_peer: 1,
-            connections_per_peer_per_second: 1,
+            unauthenticated_connections: 1,
+            unauthenticated_requests_per_peer_per_second: 1,
+            tls_handshakes_per_peer_per_second: 1,
             tls: seconds(1),
             head: seconds(2),
             body: seconds(3),

@@ -1,8 +1,8 @@
 //! The tokens of one server, in a file that only their owner can read.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -137,8 +137,7 @@ impl TokenFile {
     }
 
     pub(super) fn load(&self) -> Result<Option<Kept>, TokenFileError> {
-        let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(&self.path);
-        let file = match opened {
+        let file = match files::open_to_read(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.failed(error)),
@@ -171,8 +170,7 @@ impl TokenFile {
     pub(super) async fn lock(&self) -> Result<Flock<File>, TokenFileError> {
         self.make_directory()?;
         let path = self.path.with_extension("lock");
-        let open = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
-        let mut file = open.map_err(|error| self.failed(error))?;
+        let mut file = files::open_to_append(&path).map_err(|error| self.failed(error))?;
         let deadline = tokio::time::Instant::now() + LOCK_TIMEOUT;
         loop {
             file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {

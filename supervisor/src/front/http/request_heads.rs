@@ -1,0 +1,304 @@
+//! The heads of HTTP/1 requests, byte by byte, before hyper reads them.
+//!
+//! hyper takes a bare LF for the end of a line, and lets `Transfer-Encoding` win over `Content-Length` (RFC 9112 permits both).
+//! A proxy that reads such a head otherwise sees other requests on the connection than this process: request smuggling. What
+//! two readers could read differently is therefore refused. From the fault on, the bytes are replaced by NUL, which no reader
+//! takes: hyper answers 400 after what is under way, and closes the connection.
+
+/// Of a head, one line may have so many times the bytes that hyper takes of all lines: hyper's own refusal (431) comes first.
+const LINE_FACTOR: usize = 4;
+
+/// What a connection has sent so far.
+#[derive(Debug)]
+pub(super) struct RequestHeads {
+    state: State,
+    /// The line that has begun.
+    line: Vec<u8>,
+    line_max: usize,
+    framing: Framing,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    RequestLine {
+        is_first: bool,
+    },
+    Header,
+    /// So many bytes of a body.
+    Body(u64),
+    ChunkSize,
+    /// So many bytes of a chunk, with the end of its line.
+    Chunk(u64),
+    Trailer,
+    /// HTTP/2 has frames, and no lines.
+    Http2,
+    Refused,
+}
+
+/// What the head says about the length of its body.
+#[derive(Clone, Copy, Debug, Default)]
+struct Framing {
+    length: Option<u64>,
+    is_chunked: bool,
+}
+
+/// Why a head is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum HeadFault {
+    #[error("a line ends with LF alone")]
+    BareLf,
+    #[error("a line has a CR that does not end it")]
+    BareCr,
+    #[error("a line is too long")]
+    TooLong,
+    #[error("a header is continued on another line")]
+    Folded,
+    #[error("a header has no name, or has whitespace before its colon")]
+    Name,
+    #[error("the length of the body is given more than once, or in two ways")]
+    Ambiguous,
+    #[error("Content-Length is not a number")]
+    Length,
+    #[error("Transfer-Encoding is not `chunked`")]
+    Encoding,
+    #[error("the size of a chunk is not a number")]
+    ChunkSize,
+}
+
+impl RequestHeads {
+    pub(super) fn new(head_bytes: usize) -> Self {
+        Self {
+            state: State::RequestLine { is_first: true },
+            line: Vec::new(),
+            line_max: head_bytes.saturating_mul(LINE_FACTOR),
+            framing: Framing::default(),
+        }
+    }
+
+    /// Looks at what was read. With a fault, the bytes from it on are no longer what was sent.
+    ///
+    /// # Errors
+    /// The fault, once.
+    pub(super) fn pass(&mut self, mut bytes: &mut [u8]) -> Result<(), HeadFault> {
+        while !bytes.is_empty() {
+            let taken = match self.state {
+                State::Http2 => return Ok(()),
+                State::Refused => {
+                    bytes.fill(0);
+                    return Ok(());
+                }
+                State::Body(left) => {
+                    let taken = left.min(bytes.len() as u64);
+                    self.state = match left - taken {
+                        0 => State::RequestLine { is_first: false },
+                        left => State::Body(left),
+                    };
+                    taken as usize
+                }
+                State::Chunk(left) => {
+                    let taken = left.min(bytes.len() as u64);
+                    self.state = match left - taken {
+                        0 => State::ChunkSize,
+                        left => State::Chunk(left),
+                    };
+                    taken as usize
+                }
+                State::RequestLine { .. } | State::Header | State::ChunkSize | State::Trailer => {
+                    match self.take_line(bytes) {
+                        Ok(taken) => taken,
+                        Err((at, fault)) => {
+                            self.state = State::Refused;
+                            bytes[at..].fill(0);
+                            return Err(fault);
+                        }
+                    }
+                }
+            };
+            bytes = &mut bytes[taken..];
+        }
+        Ok(())
+    }
+
+    /// The rest of a line, or as much of it as is there. A fault is at its last byte: no line of it is whole before.
+    fn take_line(&mut self, bytes: &[u8]) -> Result<usize, (usize, HeadFault)> {
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let part = &bytes[..end.unwrap_or(bytes.len())];
+        if self.line.len() + part.len() > self.line_max {
+            return Err((0, HeadFault::TooLong));
+        }
+        self.line.extend_from_slice(part);
+        let Some(end) = end else { return Ok(bytes.len()) };
+        let line = std::mem::take(&mut self.line);
+        let told = |fault| (end, fault);
+        let content = line.strip_suffix(b"\r").ok_or(told(HeadFault::BareLf))?;
+        if content.contains(&b'\r') {
+            return Err(told(HeadFault::BareCr));
+        }
+        self.state = self.after(content).map_err(told)?;
+        // Its memory serves the next line.
+        self.line = line;
+        self.line.clear();
+        Ok(end + 1)
+    }
+
+    /// What comes after this line.
+    fn after(&mut self, line: &[u8]) -> Result<State, HeadFault> {
+        match self.state {
+            State::RequestLine { is_first: true } if line == b"PRI * HTTP/2.0" => Ok(State::Http2),
+            // Servers are to ignore empty lines before a request.
+            State::RequestLine { .. } if line.is_empty() => Ok(self.state),
+            State::RequestLine { .. } => {
+                self.framing = Framing::default();
+                Ok(State::Header)
+            }
+            State::Header if line.is_empty() => Ok(match self.framing {
+                Framing { is_chunked: true, .. } => State::ChunkSize,
+                Framing { length: Some(length @ 1..), .. } => State::Body(length),
+                _ => State::RequestLine { is_first: false },
+            }),
+            State::Header => {
+                let (name, value) = header(line)?;
+                self.framing.read(name, value)?;
+                Ok(State::Header)
+            }
+            State::ChunkSize => match chunk_size(line)? {
+                0 => Ok(State::Trailer),
+                // The line that ends it is `\r\n`, which hyper looks at.
+                size => size.checked_add(2).map(State::Chunk).ok_or(HeadFault::ChunkSize),
+            },
+            State::Trailer if line.is_empty() => Ok(State::RequestLine { is_first: false }),
+            State::Trailer => header(line).map(|_| State::Trailer),
+            other => Ok(other),
+        }
+    }
+}
+
+impl Framing {
+    fn read(&mut self, name: &[u8], value: &[u8]) -> Result<(), HeadFault> {
+        let is_length = name.eq_ignore_ascii_case(b"content-length");
+        if !is_length && !name.eq_ignore_ascii_case(b"transfer-encoding") {
+            return Ok(());
+        }
+        if self.is_chunked || self.length.is_some() {
+            return Err(HeadFault::Ambiguous);
+        }
+        let value = value.trim_ascii();
+        if is_length {
+            let digits =
+                std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|it| it.is_ascii_digit()));
+            self.length = Some(digits.and_then(|digits| digits.parse().ok()).ok_or(HeadFault::Length)?);
+        } else if value.eq_ignore_ascii_case(b"chunked") {
+            self.is_chunked = true;
+        } else {
+            return Err(HeadFault::Encoding);
+        }
+        Ok(())
+    }
+}
+
+fn header(line: &[u8]) -> Result<(&[u8], &[u8]), HeadFault> {
+    if line.starts_with(b" ") || line.starts_with(b"\t") {
+        return Err(HeadFault::Folded);
+    }
+    let colon = line.iter().position(|byte| *byte == b':').ok_or(HeadFault::Name)?;
+    let (name, value) = (&line[..colon], &line[colon + 1..]);
+    match !name.is_empty() && name.iter().all(u8::is_ascii_graphic) {
+        true => Ok((name, value)),
+        false => Err(HeadFault::Name),
+    }
+}
+
+/// Before extensions, which mean nothing here.
+fn chunk_size(line: &[u8]) -> Result<u64, HeadFault> {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let (digits, rest) = line.split_at(digits);
+    let is_end = rest.trim_ascii_start().first().is_none_or(|first| *first == b';');
+    let digits = std::str::from_utf8(digits).ok().filter(|_| is_end);
+    digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or(HeadFault::ChunkSize)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Reads it in pieces of so many bytes: the fault, and what hyper gets.
+    fn read(sent: &str, piece: usize) -> (Option<HeadFault>, Vec<u8>) {
+        let mut heads = RequestHeads::new(64);
+        let (mut fault, mut bytes) = (None, sent.as_bytes().to_vec());
+        for piece in bytes.chunks_mut(piece) {
+            fault = fault.or(heads.pass(piece).err());
+        }
+        (fault, bytes)
+    }
+
+    const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+    #[test]
+    fn what_every_reader_reads_alike_passes_as_it_is() {
+        for sent in [
+            GET.to_owned(),
+            format!("\r\n\r\n{GET}{GET}"),
+            format!("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n\n\n\n \r{GET}"),
+            format!("POST / HTTP/1.1\r\ncontent-length:0\r\n\r\n{GET}"),
+            format!(
+                "POST / HTTP/1.1\r\nTRANSFER-encoding:\tChunked \r\n\r\n2\r\n\n\n\r\nA;x=\"y\"\r\n0123456789\r\n0\r\nT: r\r\n\r\n{GET}"
+            ),
+            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\n\n : x\n".to_owned(),
+        ] {
+            for piece in [1, 2, 3, 7, 1_000] {
+                assert_eq!(read(&sent, piece), (None, sent.clone().into_bytes()), "{sent:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_two_readers_could_read_differently_is_refused() {
+        let post = |headers: &str| format!("POST / HTTP/1.1\r\n{headers}\r\n{GET}");
+        for (sent, expected) in [
+            ("GET / HTTP/1.1\nHost: a\r\n\r\n".to_owned(), HeadFault::BareLf),
+            ("\nGET / HTTP/1.1\r\n\r\n".to_owned(), HeadFault::BareLf),
+            (post("X: a\nY: b\r\n"), HeadFault::BareLf),
+            (post("X: a\n"), HeadFault::BareLf),
+            (post("X: a\rY: b\r\n"), HeadFault::BareCr),
+            (post("X: a\r\n b\r\n"), HeadFault::Folded),
+            (post("X: a\r\n\tb\r\n"), HeadFault::Folded),
+            (post("X : a\r\n"), HeadFault::Name),
+            (post("X\t: a\r\n"), HeadFault::Name),
+            (post(": a\r\n"), HeadFault::Name),
+            (post("X\r\n"), HeadFault::Name),
+            (post("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"), HeadFault::Ambiguous),
+            (post("Transfer-Encoding: chunked\r\nContent-Length: 1\r\n"), HeadFault::Ambiguous),
+            (post("Content-Length: 1\r\nContent-Length: 1\r\n"), HeadFault::Ambiguous),
+            (post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), HeadFault::Ambiguous),
+            (post("Content-Length: 1, 1\r\n"), HeadFault::Length),
+            (post("Content-Length: +1\r\n"), HeadFault::Length),
+            (post("Content-Length: \r\n"), HeadFault::Length),
+            (post("Content-Length: 99999999999999999999\r\n"), HeadFault::Length),
+            (post("Transfer-Encoding: gzip, chunked\r\n"), HeadFault::Encoding),
+            (post("Transfer-Encoding: identity\r\n"), HeadFault::Encoding),
+            (post("Transfer-Encoding: chunked\r\n\r\n-1\r\n"), HeadFault::ChunkSize),
+            (post("Transfer-Encoding: chunked\r\n\r\n1\n"), HeadFault::BareLf),
+            (post("Transfer-Encoding: chunked\r\n\r\n0\r\n\n"), HeadFault::BareLf),
+            (post("Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n"), HeadFault::ChunkSize),
+            (format!("GET /{} HTTP/1.1\r\n", "x".repeat(1_000)), HeadFault::TooLong),
+            (format!("{GET}GET / HTTP/1.1\n"), HeadFault::BareLf),
+        ] {
+            for piece in [1, 2, 3, 7, 5_000] {
+                let (fault, bytes) = read(&sent, piece);
+                assert_eq!(fault, Some(expected), "{sent:?}");
+                assert_eq!(bytes.last(), Some(&0), "{sent:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_make_no_difference(sent in "[a: \t\r\n0-9;x]{0,80}", piece in 1_usize..20) {
+            let sent = format!("POST / HTTP/1.1\r\n{sent}\r\n\r\n{GET}");
+            prop_assert_eq!(read(&sent, piece).0, read(&sent, 10_000).0);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Strangers from the address of an honest client: they hold connections, ask without a token, or write heads that can be read
+//! in two ways.
+
+use std::time::Duration;
+
+use lockhouse_tests::{Door, Lockhouse, Table, ensure, equal, read_to_end, wait_until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::OPEN;
+use crate::sessions::token;
+
+const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+/// A request of the token's holder, whole.
+fn request(door: &Door, token: &str, more: &str) -> String {
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nAccept: application/json, text/event-stream\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n{more}\r\n{LIST}",
+        door.address(),
+        LIST.len()
+    )
+}
+
+/// The next answer on a connection, whole: what came of it before the end, if it was closed.
+async fn answer(connection: &mut TcpStream) -> String {
+    let mut read = Vec::new();
+    let reading = async {
+        loop {
+            let text = String::from_utf8_lossy(&read);
+            let length = |head: &str| {
+                let lengths = head.lines().filter_map(|line| line.strip_prefix("content-length: "));
+                lengths.filter_map(|length| length.parse().ok()).next().unwrap_or(0)
+            };
+            if text.split_once("\r\n\r\n").is_some_and(|(head, body)| body.len() >= length(head)) {
+                return text.into_owned();
+            }
+            match connection.read_u8().await {
+                Ok(byte) => read.push(byte),
+                Err(_) => return text.into_owned(),
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), reading).await.expect("hung: an answer comes")
+}
+
+/// Whether the server has closed it by now.
+async fn is_closed(connection: &mut TcpStream) -> bool {
+    let mut byte = [0];
+    let read = tokio::time::timeout(Duration::from_millis(200), connection.read(&mut byte)).await;
+    matches!(read, Ok(Ok(0) | Err(_)))
+}
+
+/// Whether it is an answer to an admitted request.
+fn is_answer(answer: &str) -> bool {
+    let status = answer.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3));
+    status.is_some_and(|status| !["401", "503"].contains(&status))
+}
+
+#[tokio::test]
+async fn a_client_comes_in_beside_strangers_who_hold_every_connection() {
+    for limits in
+        ["connections_per_peer = 20", "connections = 20", "connections = 40\nunauthenticated_percent = 50"]
+    {
+        let lockhouse = Lockhouse::new().config(&format!("[http.limits]\n{limits}\nhead_seconds = 60\n"));
+        let token = token(&lockhouse, "ada");
+        let door = lockhouse.door().await;
+        let mut table = Table::new(limits);
+        let mut kept = door.connection().await;
+        kept.write_all(request(&door, &token, "").as_bytes()).await.unwrap();
+        let first = answer(&mut kept).await;
+        table.row("a client is there first", ensure(is_answer(&first), &first));
+        let mut strangers = Vec::new();
+        for _ in 0..60 {
+            strangers.push(door.connection().await);
+        }
+        let mut answered = 0;
+        for _ in 0..30 {
+            let answer = door.send(request(&door, &token, "Connection: close\r\n")).await;
+            answered += usize::from(is_answer(&answer));
+            strangers.push(door.connection().await);
+        }
+        table.row("each new connection of the client is served", equal(answered, 30));
+        table.row("the oldest stranger was closed", ensure(is_closed(&mut strangers[0]).await, "it is open"));
+        let last = strangers.last_mut().unwrap();
+        table.row("control: the youngest was not", ensure(!is_closed(last).await, "it is closed"));
+        kept.write_all(request(&door, &token, "").as_bytes()).await.unwrap();
+        let again = answer(&mut kept).await;
+        table.row("the client's first connection was kept", ensure(is_answer(&again), &again));
+        door.says("was closed for another one").await;
+        table.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_client_is_answered_while_strangers_of_its_address_are_put_off() {
+    let limits = "[http.limits]\nunauthenticated_requests_per_peer_per_second = 1\n";
+    let lockhouse = Lockhouse::new().config(limits);
+    let token = token(&lockhouse, "ada");
+    let door = lockhouse.door().await;
+    let bad = request(&door, "lh_wrong", "");
+    // More than the origin has at once: the rest of the answers is put off, one after the other on each connection.
+    let mut strangers = Vec::new();
+    for _ in 0..8 {
+        let mut stranger = door.connection().await;
+        stranger.write_all(bad.repeat(60).as_bytes()).await.unwrap();
+        strangers.push(tokio::spawn(async move { read_to_end(&mut stranger).await }));
+    }
+    door.says("is refused").await;
+    for _ in 0..20 {
+        let answer = door.send(request(&door, &token, "Connection: close\r\n")).await;
+        assert!(is_answer(&answer), "{answer}");
+    }
+    assert!(
+        strangers.iter().all(|stranger| !stranger.is_finished()),
+        "answers to strangers were not put off"
+    );
+    strangers.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn a_trusted_proxy_names_its_clients_and_nobody_else_does() {
+    let mut table = Table::new("whose requests these are");
+    for (proxies, header, expected) in [
+        (
+            "[\"127.0.0.1\"]",
+            "X-Forwarded-For: 198.51.100.7, 203.0.113.9",
+            "203.0.113.9, through a trusted proxy",
+        ),
+        (
+            "[\"127.0.0.0/8\"]",
+            "Forwarded: for=203.0.113.9;proto=https",
+            "203.0.113.9, through a trusted proxy",
+        ),
+        ("[\"127.0.0.1\"]", "X-Forwarded-For: 203.0.113.9, nobody", "a request of 127.0.0.1:"),
+        (
+            "[\"127.0.0.1\"]",
+            "X-Forwarded-For: 203.0.113.9\r\nForwarded: for=203.0.113.8",
+            "a request of 127.0.0.1:",
+        ),
+        ("[\"192.0.2.1\"]", "X-Forwarded-For: 203.0.113.9", "a request of 127.0.0.1:"),
+        ("[]", "X-Forwarded-For: 203.0.113.9", "a request of 127.0.0.1:"),
+    ] {
+        // The limit of one peer does not hold for a proxy, whose connections are many clients'.
+        let config =
+            format!("[http]\ntrusted_proxies = {proxies}\n[http.limits]\nconnections_per_peer = 2\n");
+        let lockhouse = Lockhouse::new().config(&config);
+        let door = lockhouse.door().await;
+        let answer =
+            door.send(request(&door, "lh_wrong", &format!("{header}\r\nConnection: close\r\n"))).await;
+        table.row(format!("{header} is refused"), ensure(answer.starts_with("HTTP/1.1 401"), answer));
+        let said = door.says("is refused: ").await;
+        table.row(format!("{header} by {proxies}"), ensure(said.contains(expected), said));
+        let is_proxy = proxies.contains("127.");
+        let mut connections = Vec::new();
+        for _ in 0..6 {
+            connections.push(door.connection().await);
+        }
+        let answer = door.send(request(&door, "lh_wrong", "Connection: close\r\n")).await;
+        table.row("another connection is served", ensure(answer.starts_with("HTTP/1.1 401"), answer));
+        table.row(
+            format!("{proxies}: the first one is kept for a proxy alone"),
+            equal(is_closed(&mut connections[0]).await, !is_proxy),
+        );
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn a_head_that_can_be_read_in_two_ways_is_refused_and_nothing_after_it_is_heard() {
+    let lockhouse = Lockhouse::new().config(OPEN);
+    let door = lockhouse.door().await;
+    let mut table = Table::new("heads of HTTP/1");
+    let host = door.address();
+    let next = format!("GET /live HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    let post = |headers: &str, body: &str| {
+        format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n{body}{next}")
+    };
+    for (name, sent) in [
+        ("LF after the request line", format!("GET /live HTTP/1.1\nHost: {host}\r\n\r\n{next}")),
+        ("LF after a header", format!("GET /live HTTP/1.1\r\nHost: {host}\nX: y\r\n\r\n{next}")),
+        ("LF alone ends the head", format!("GET /live HTTP/1.1\r\nHost: {host}\r\n\n{next}")),
+        ("LF everywhere", format!("GET /live HTTP/1.1\nHost: {host}\n\n{next}")),
+        ("a length and chunks", post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")),
+        ("chunks and a length", post("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", "0\r\n\r\n")),
+        ("the same length twice", post("Content-Length: 2\r\nContent-Length: 2\r\n", "{}")),
+        ("a list of lengths", post("Content-Length: 2, 2\r\n", "{}")),
+        ("chunks twice", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")),
+        ("another encoding before chunks", post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n")),
+        ("a header on two lines", format!("GET /live HTTP/1.1\r\nHost: {host}\r\nX: y\r\n z\r\n\r\n{next}")),
+        ("whitespace before a colon", post("Content-Length : 2\r\n", "{}")),
+        ("CR within a header", format!("GET /live HTTP/1.1\r\nHost: {host}\r\nX: y\rZ: z\r\n\r\n{next}")),
+    ] {
+        let said = door.send(&sent).await;
+        let answers = said.matches("HTTP/1.1 ").count();
+        table.row(name, ensure(said.starts_with("HTTP/1.1 400") && answers == 1, &said));
+        // The answer to what came before it on the connection is whole.
+        let live = format!("GET /live HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        let said = door.send(format!("{live}{sent}")).await;
+        let is_right = said.starts_with("HTTP/1.1 200") && said.contains("alive\nHTTP/1.1 400");
+        table.row(
+            format!("{name}, after a request"),
+            ensure(is_right && said.matches("HTTP/1.1 ").count() == 2, said),
+        );
+    }
+    let json = "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n";
+    for (name, sent) in [
+        ("control: a length", post(&format!("{json}Content-Length: 2\r\n"), "{}")),
+        (
+            "control: chunks",
+            post(&format!("{json}Transfer-Encoding: chunked\r\n"), "2;x=\"y\"\r\n{}\r\n0\r\n\r\n"),
+        ),
+        (
+            "control: empty lines before a request",
+            format!("\r\n\r\n{}", post(&format!("{json}Content-Length: 0\r\n"), "")),
+        ),
+        ("control: LF in a body", post(&format!("{json}Content-Length: 4\r\n"), "{\n\n}")),
+    ] {
+        let said = door.send(sent).await;
+        let is_heard = said.ends_with("alive\n") && said.matches("HTTP/1.1 ").count() == 2;
+        table.row(name, ensure(is_heard, said));
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn one_clients_sessions_leave_room_for_those_of_another() {
+    let lockhouse = Lockhouse::new().config("[http.limits]\nmcp_sessions = 4\n");
+    let (greedy, honest) = (token(&lockhouse, "greedy"), token(&lockhouse, "honest"));
+    let door = lockhouse.door().await;
+    let version = "2025-11-25";
+    let mut streams = Vec::new();
+    for _ in 0..4 {
+        streams.push(door.session(Some(&greedy), version).await.listen().await);
+    }
+    let first = door.session(Some(&honest), version).await;
+    let second = door.session(Some(&honest), version).await;
+    for _ in 0..6 {
+        let _ = door.visitor(Some(&greedy)).initialize(version).await;
+    }
+    let status = async |visitor: &lockhouse_tests::Visitor| {
+        visitor.request("tools/list", serde_json::json!({})).await.status
+    };
+    wait_until("both are the honest client's", async || {
+        ((status(&first).await, status(&second).await) == (200, 200)).then_some(())
+    })
+    .await;
+}
