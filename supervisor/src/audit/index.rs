@@ -55,12 +55,32 @@ pub(super) fn lock(mut file: File, how: FlockArg) -> io::Result<Flock<File>> {
     Err(io::Error::new(io::ErrorKind::TimedOut, told))
 }
 
+/// A link in its place is not followed: the file may belong to another user than the one who runs this.
+fn open_or_create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let file = match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match options.create_new(true).open(path) {
+            Ok(file) => files::give_to_owner_of_directory(&file, path).map(|()| file)?,
+            // Another process was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                options.create_new(false).open(path)?
+            }
+            Err(error) => return Err(error),
+        },
+        opened => opened?,
+    };
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other(format!("{INDEX} is not a regular file"))),
+    }
+}
+
 impl Index {
     pub(super) fn open(directory: &Path) -> io::Result<Self> {
         let path = directory.join(INDEX);
-        let open = || OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&path);
         let mut file = loop {
-            let file = lock(open()?, FlockArg::LockExclusiveNonblock)?;
+            let file = lock(open_or_create(&path)?, FlockArg::LockExclusiveNonblock)?;
             // Somebody may have put a shorter one in its place while this one was waited for.
             if std::fs::metadata(&path)
                 .is_ok_and(|there| file.metadata().is_ok_and(|ours| ours.ino() == there.ino()))
@@ -157,7 +177,7 @@ impl Index {
         let body = Body::new("cut").text("last", &hex(&last));
         Chain { seq, prev: last }.push_signed(&mut kept, now, &body, secrets);
         kept.extend_from_slice(&text[end..]);
-        files::replace_for_good(&directory.join(INDEX), &kept)
+        files::replace_for_service(&directory.join(INDEX), &kept)
     }
 
     fn add(&mut self, now: SystemTime, secrets: &Secrets, body: &Body) -> io::Result<()> {
