@@ -133,7 +133,7 @@ pub(crate) enum Kept {
     Redacted(String),
     /// A text without secrets, from a version that recorded no hash of it: it may be any text.
     Unverifiable(String),
-    /// Another text than the one that was kept; its SHA-256.
+    /// Not what was kept, and what it is instead.
     Replaced { file: PathBuf, found: String },
     /// It was kept, and there is no file.
     Removed { file: PathBuf },
@@ -155,14 +155,14 @@ pub(crate) fn compare(directory: &Path, recorded: Recorded<'_>) -> io::Result<Ke
     }
     let file = path(directory, language, expected);
     if is_elsewhere(directory)? {
-        return Ok(Kept::Replaced { file, found: "of no file: the directory is a link".into() });
+        return Ok(Kept::Replaced { file, found: "its directory is a link or a file".into() });
     }
     let content = match open::regular(&file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(if kept.is_some() { Kept::Removed { file } } else { Kept::NotKept });
         }
         Err(error) if open::is_no_file(&error) => {
-            return Ok(Kept::Replaced { file, found: "of no file: a link is in its place".into() });
+            return Ok(Kept::Replaced { file, found: error.to_string() });
         }
         opened => {
             let mut content = Vec::new();
@@ -175,7 +175,7 @@ pub(crate) fn compare(directory: &Path, recorded: Recorded<'_>) -> io::Result<Ke
         Ok(text) if found == code => Kept::Genuine(text),
         Ok(text) if found == expected => Kept::Redacted(text),
         Ok(text) if kept.is_none() && text.contains(REDACTED) => Kept::Unverifiable(text),
-        _ => Kept::Replaced { file, found },
+        _ => Kept::Replaced { file, found: format!("its SHA-256 is {found}") },
     })
 }
 

@@ -104,3 +104,37 @@ impl Follower {
         Some(format!("{} {what} while it was followed; `lockhouse audit verify` says more", self.name))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn a_segment_that_was_cut_or_replaced_is_read_from_its_start_and_told() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let name = SegmentName::new(SystemTime::now());
+        let path = directory.path().join(name.as_str());
+        let line = |seq: u32| format!("{{\"seq\":{seq},\"event\":\"call\"}}\n");
+        std::fs::write(&path, line(0) + &line(1)).expect("written");
+        let mut follower = Follower::at_start(name);
+        let mut next = || {
+            let News { found, disturbed } = follower.next(directory.path()).expect("readable");
+            let seqs: Vec<u64> = found.iter().map(|found| found.record.seq).collect();
+            (seqs, disturbed.unwrap_or_default())
+        };
+        assert_eq!(next(), (vec![0, 1], String::new()));
+        let whole = line(0) + &line(1) + &line(2);
+        std::fs::write(&path, &whole).expect("written");
+        assert_eq!(next(), (vec![2], String::new()), "control: it has grown");
+        std::fs::write(&path, line(7)).expect("written");
+        let (seqs, told) = next();
+        assert!(seqs == [7] && told.contains("was cut"), "{seqs:?} {told}");
+        std::fs::write(directory.path().join("other"), &whole).expect("written");
+        std::fs::rename(directory.path().join("other"), &path).expect("renamed");
+        let (seqs, told) = next();
+        assert!(seqs == [0, 1, 2] && told.contains("was replaced by another file"), "{seqs:?} {told}");
+        assert_eq!(next(), (vec![], String::new()));
+    }
+}

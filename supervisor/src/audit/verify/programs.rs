@@ -49,7 +49,7 @@ impl Programs {
             ),
             Ok(Kept::Replaced { file, found }) => tell(
                 Kind::Fault,
-                format!("replaced: {} is not the program that ran; its SHA-256 is {found}", file.display()),
+                format!("replaced: {} is not the program that ran: {found}", file.display()),
             ),
             Ok(Kept::Removed { file }) => {
                 tell(Kind::Fault, format!("removed: the program of this run, {}", file.display()));

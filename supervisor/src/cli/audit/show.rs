@@ -99,7 +99,7 @@ fn warning(kept: &std::io::Result<Kept>) -> Option<String> {
     let told = match kept {
         Ok(Kept::Genuine(_) | Kept::Redacted(_) | Kept::Unverifiable(_) | Kept::NotKept) => return None,
         Ok(Kept::Replaced { file, found }) => {
-            format!("{} is NOT the program that ran: its SHA-256 is {found}. It is not shown", file.display())
+            format!("{} is NOT the program that ran: {found}. It is not shown", file.display())
         }
         Ok(Kept::Removed { file }) => {
             format!("the program that ran was kept, and {} was removed", file.display())
