@@ -147,7 +147,7 @@ fn a_record_that_was_changed_to_fit_another_program_is_told_where_it_is_shown() 
     let ((genuine, id), (planted, _)) = (hashes(one), hashes(other));
     fs::write(one, fs::read_to_string(one).unwrap().replace(&genuine, &planted)).unwrap();
     let shown = lockhouse.run(&["audit", "show", &id]);
-    let warned = shown.stderr.contains("WARNING: this is not as it was recorded");
+    let warned = shown.stdout.starts_with("WARNING: ") && shown.stdout.contains("is NOT as it was written");
     assert!(shown.status == Some(1) && warned, "{shown:?}");
 }
 

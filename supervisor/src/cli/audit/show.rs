@@ -34,29 +34,42 @@ pub(super) fn show(settings: &AuditSettings, arguments: &Arguments) -> Done {
     let directory = &settings.directory;
     let execution = the_one(directory, &arguments.execution.to_lowercase())?;
     let filter = Filter { execution: Some(execution.clone()), since: began(&execution), ..Filter::default() };
-    let (mut start, mut segments, mut is_genuine) = (None, BTreeSet::new(), true);
+    let (mut start, mut is_genuine) = (None, true);
+    let mut segments = BTreeSet::new();
+    for found in records(directory, &filter)? {
+        segments.insert(found?.segment);
+    }
+    // First: whatever is said after it is said by a log that somebody changed.
+    for segment in segments.iter().filter(|segment| !is_as_written(settings, segment)) {
+        let told = format!(
+            "WARNING: {segment} is NOT as it was written; `lockhouse audit verify` says what was changed"
+        );
+        warn(&told, arguments.json);
+        is_genuine = false;
+    }
     for found in records(directory, &filter)? {
         let found = found?;
-        segments.insert(found.segment.clone());
         let time = humantime::parse_rfc3339(&found.record.time).unwrap_or(SystemTime::UNIX_EPOCH);
         let start = *start.get_or_insert(time);
         if arguments.json {
             println!("{}", found.text);
             let warning = program_of(directory, &found).and_then(|kept| warning(&kept));
-            warning.iter().for_each(|warning| eprintln!("lockhouse: {warning}"));
+            warning.iter().for_each(|warning| warn(warning, true));
             is_genuine &= warning.is_none();
             continue;
         }
         let since = time.duration_since(start).unwrap_or_default().as_secs_f64() * 1000.0;
         is_genuine &= print(directory, &found, since);
     }
-    is_genuine &= segments.iter().all(|segment| is_as_written(settings, segment));
-    if !is_genuine {
-        eprintln!(
-            "lockhouse: WARNING: this is not as it was recorded; `lockhouse audit verify` says what was changed"
-        );
-    }
     Ok(if is_genuine { ExitCode::SUCCESS } else { ExitCode::from(TAMPERED) })
+}
+
+/// Beside what it is about, or on standard error where standard output is for programs.
+fn warn(warning: &str, for_programs: bool) {
+    match for_programs {
+        true => eprintln!("lockhouse: {warning}"),
+        false => println!("{warning}"),
+    }
 }
 
 /// One record of the story. Whether the program that it is about, if any, is the one that ran.
