@@ -112,6 +112,11 @@ impl Policy {
         self.layers().filter(|layer| layer.source.is_some()).map(Layer::path)
     }
 
+    /// The texts of these files, in the same order.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.layers().filter_map(|layer| layer.source.as_ref()).map(|source| source.text.as_str())
+    }
+
     /// The servers that have a table, in every document, in the order of their names.
     pub fn servers(&self) -> impl Iterator<Item = &ServerName> {
         let names = self.own.servers.keys();

@@ -137,6 +137,23 @@ impl Principal {
         self.0.proven.as_ref().map(|proven| proven.name.as_str())
     }
 
+    /// Who it is, for people: what was proven, or the connection, with what its client calls itself. No client can call itself
+    /// what another one has proven.
+    pub(crate) fn in_words(&self, own_word: Option<&str>) -> String {
+        if let Some(name) = self.name() {
+            return name.to_owned();
+        }
+        let who = match self.0.owner {
+            Owner::LOCAL => "the command line".to_owned(),
+            owner if owner.is_limited() => "anybody".to_owned(),
+            Owner(number) => format!("connection {number}"),
+        };
+        match own_word {
+            Some(word) => format!("{who} ({word})"),
+            None => who,
+        }
+    }
+
     pub(crate) fn owner(&self) -> Owner {
         self.0.owner
     }
@@ -188,6 +205,15 @@ mod tests {
         assert_eq!(name(proven("token:desk", "desk").client(Some("boss"))).as_deref(), Some("desk"));
         assert_eq!(name(Principal::anybody().client(Some("boss"))).as_deref(), Some("boss"));
         assert_eq!(name(Principal::anybody().client(None)), None);
+    }
+
+    #[test]
+    fn a_name_in_words_stands_for_nobody_else() {
+        assert_eq!(proven("token:desk", "desk").in_words(Some("boss")), "token:desk");
+        assert_eq!(Principal::anybody().in_words(Some("token:desk")), "anybody (token:desk)");
+        let (one, other) = (Principal::of_connection(), Principal::of_connection());
+        assert!(one.in_words(Some("a")) != other.in_words(Some("a")), "two connections");
+        assert!(one.in_words(None).starts_with("connection "));
     }
 
     #[test]

@@ -4,23 +4,29 @@
 //! call whose record cannot be written is not made. Values of arguments are not in it unless somebody configures that, and
 //! results never are.
 
+mod administration;
 mod arguments;
 pub(crate) mod code;
+pub(crate) mod digest;
 mod follow;
 mod index;
 mod keeper;
 mod line;
 pub(crate) mod ocsf;
+mod person;
 pub(crate) mod read;
 mod record;
 mod redaction;
+mod refusals;
 mod retention;
 mod segment;
 mod sign;
 pub(crate) mod verify;
 mod writer;
 
+use std::borrow::Cow;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant, SystemTime};
@@ -29,8 +35,10 @@ use lockhouse_policies::{ClientName, Effect, Item, PermittedCall, Place};
 use lockhouse_protocol::{CallId, ExecutionId, ServerName};
 use tokio::sync::Notify;
 
-pub(crate) use follow::Follower;
-pub(crate) use record::{About, Arguments, Event, Record};
+pub(crate) use administration::{InForceDigests, LoginStep, RefusedRun, Reload, ReloadCause, TokenChange};
+pub(crate) use follow::{Follower, News};
+pub(crate) use person::Person;
+pub(crate) use record::{About, Administration, Arguments, Event, Record};
 pub(crate) use redaction::REDACTED;
 pub(crate) use segment::{SegmentName, segments};
 pub(crate) use sign::{PublicKey, SecretError};
@@ -41,8 +49,10 @@ use crate::files;
 use crate::skills::Skill;
 use crate::telemetry::{self, Stage};
 use crate::upstream;
+use code::Store;
 use line::Body;
 use redaction::Redaction;
+use refusals::Refusals;
 use sign::Secrets;
 use writer::{Intervals, Writer};
 
@@ -76,6 +86,8 @@ pub(crate) struct Audit {
     settings: AuditSettings,
     secrets: Arc<Secrets>,
     redaction: RwLock<Redaction>,
+    programs: Store,
+    refusals: Mutex<Refusals>,
     writer: Mutex<Writer>,
     written: Arc<Notify>,
 }
@@ -105,6 +117,8 @@ pub(crate) struct Program<'a> {
     pub(crate) servers: &'a [ServerName],
     /// The name of its session.
     pub(crate) session: Option<&'a str>,
+    /// The hash of the policy that is in force for it; none without a policy.
+    pub(crate) policy: Option<&'a str>,
 }
 
 /// How an execution ended.
@@ -120,16 +134,22 @@ impl Audit {
     /// Makes the directory, which only its owner can read, and finds the key. No file is begun before there is a record.
     pub(crate) fn open(settings: AuditSettings) -> Result<Arc<Self>, AuditError> {
         let directory = settings.directory.clone();
+        let is_new = !directory.exists();
         let usable = files::private_directory(&directory).and_then(|()| {
+            if is_new {
+                files::give_to_owner_of_directory(&std::fs::File::open(&directory)?, &directory)?;
+            }
             use nix::unistd::{AccessFlags, access};
             Ok(access(&directory, AccessFlags::W_OK | AccessFlags::X_OK)?)
         });
         usable.map_err(|source| AuditError::Unwritten { path: directory.clone(), source })?;
         let secrets = Arc::new(Secrets::of(&settings.keys)?);
+        let programs = Store::new(directory.clone());
         let writer = Writer::new(directory, secrets.clone(), Intervals::default());
         let redaction = RwLock::new(Redaction::new(settings.redact.clone()));
         let written = Arc::new(Notify::new());
-        let audit = Arc::new(Self { settings, secrets, redaction, writer: writer.into(), written });
+        let (writer, refusals) = (writer.into(), Mutex::default());
+        let audit = Arc::new(Self { settings, secrets, redaction, programs, refusals, writer, written });
         tokio::spawn(keeper::keep_up(Arc::downgrade(&audit), audit.written.clone()));
         Ok(audit)
     }
@@ -146,15 +166,16 @@ impl Audit {
         client: Option<&ClientName>,
         program: Program<'_>,
     ) -> Result<(), AuditError> {
-        let Program { language, code, servers, session } = program;
+        let Program { language, code, servers, session, policy } = program;
         let hash = hex(&line::hash(code.as_bytes()));
-        self.keep_code(language, code, &hash);
+        let kept = self.keep_code(language, code, &hash);
         let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
         let body = Body::new("execution").text("execution", &execution.to_string());
         let body = body.text_if("client", client.map(ClientName::as_str)).text("language", language.as_str());
         let body = body.json("servers", &serde_json::to_string(&names).unwrap_or_default());
         let body = body.text_if("session", session);
-        self.append(&body.text("code", &hash).number("code_bytes", code.len()))
+        let body = body.text("code", &hash).number("code_bytes", code.len());
+        self.append(&body.text_if("code_kept", kept.as_deref()).text_if("policy", policy))
     }
 
     /// Before running code gets the code of a skill.
@@ -166,23 +187,32 @@ impl Audit {
         shared: Option<&str>,
     ) -> Result<(), AuditError> {
         let hash = skill.digest();
-        self.keep_code(skill.language, &skill.code, &hash);
+        let kept = self.keep_code(skill.language, &skill.code, &hash);
         let body = Body::new("skill").text("execution", &execution.to_string());
         let body = body.text_if("client", client.map(ClientName::as_str)).text("skill", skill.name.as_str());
         let body = body.number("version", skill.version).text("language", skill.language.as_str());
         let body = body.text("code", &hash).number("code_bytes", skill.code.len());
+        let body = body.text_if("code_kept", kept.as_deref());
         self.append(&body.text_if("directory", shared))
     }
 
-    /// Keeps a program beside the log, where that is configured.
-    fn keep_code(&self, language: Language, code: &str, hash: &str) {
+    /// Keeps a program beside the log, where that is configured. Gives the hash of the text that is kept.
+    fn keep_code(&self, language: Language, code: &str, hash: &str) -> Option<String> {
         if !self.settings.code {
-            return;
+            return None;
         }
-        let path = code::path(&self.settings.directory, language.as_str(), hash);
-        let kept = code::keep(&path, || self.redaction().without_secrets(code).into_owned());
-        if let Err(error) = kept {
-            tracing::error!("{} cannot be written: {error}", path.display());
+        let redaction = self.redaction();
+        let text = redaction.without_secrets(code);
+        let hash = match &text {
+            Cow::Borrowed(_) => hash.to_owned(),
+            Cow::Owned(text) => hex(&line::hash(text.as_bytes())),
+        };
+        match self.programs.keep(language, &text, &hash) {
+            Ok(()) => Some(hash),
+            Err(error) => {
+                tracing::error!("a program cannot be kept beside the audit log: {error}");
+                None
+            }
         }
     }
 
@@ -198,12 +228,14 @@ impl Audit {
         self.append(&body.number("calls", calls))
     }
 
-    /// Before a permitted call: which rule allowed it, and which approval if it needed one.
+    /// Before a permitted call: which rule allowed it, and which approval if it needed one. A call that is an execution of its
+    /// own has the hash of its policy.
     pub(crate) fn call(
         &self,
         subject: Subject<'_>,
         call: &PermittedCall,
         approval: Option<&str>,
+        policy: Option<&str>,
     ) -> Result<(), AuditError> {
         let canonical = arguments::canonical(call.arguments());
         let body = self
@@ -217,19 +249,24 @@ impl Audit {
         }
         let decision = if approval.is_some() { "ask" } else { "allow" };
         let body = body.text("decision", decision).text("rule", &call.rule().to_string());
-        self.append(&body.text_if("approval", approval))
+        self.append(&body.text_if("approval", approval).text_if("policy", policy))
     }
 
-    /// A person was asked about a call: what binds the answer to it, how they were reached, and what became of it.
+    /// A person was asked about a call: what binds the answer to it, how they were reached, what became of it, and which user
+    /// of this machine answered, if it was one.
     pub(crate) fn approval(
         &self,
         subject: Subject<'_>,
         digest: &str,
-        through: Option<&str>,
+        (through, by): (Option<&str>, Option<Person>),
         outcome: &str,
     ) -> Result<(), AuditError> {
         let body = self.about("approval", subject).text("digest", digest).text_if("through", through);
-        self.append(&body.text("outcome", outcome))
+        let body = body.text("outcome", outcome);
+        self.append(&match by {
+            Some(person) => person.tell(body),
+            None => body,
+        })
     }
 
     /// A call that is not made: the policy denies it, or a person was asked and it was not approved. With the line of the
@@ -286,8 +323,15 @@ impl Audit {
         let has_begun = writer.take_begun();
         writer.close(SystemTime::now(), "exit");
         drop(writer);
+        self.sync_programs();
         if has_begun {
             self.expire();
+        }
+    }
+
+    fn sync_programs(&self) {
+        if let Err(error) = self.programs.sync() {
+            tracing::error!("programs beside the audit log did not reach the disk: {error}");
         }
     }
 
@@ -325,6 +369,10 @@ impl Audit {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn refusals(&self) -> MutexGuard<'_, Refusals> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn redaction(&self) -> RwLockReadGuard<'_, Redaction> {
         self.redaction.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -336,10 +384,10 @@ const PROBE_BYTES: usize = 16 * 1024;
 /// Writes a file, as a record would be, and removes it.
 fn probe(directory: &Path) -> std::io::Result<()> {
     let path = directory.join(format!(".probe-{}", std::process::id()));
-    // Of a process of this number that was killed: no link of that name is followed.
+    // Whatever is there, and wherever it leads: a new file is written, and nothing else.
     let _ = std::fs::remove_file(&path);
-    let created = std::fs::File::create_new(&path);
-    let written = created.and_then(|mut file| file.write_all(&[b' '; PROBE_BYTES]));
+    let opened = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path);
+    let written = opened.and_then(|mut file| file.write_all(&[b' '; PROBE_BYTES]));
     let removed = std::fs::remove_file(&path);
     written.and(removed)
 }

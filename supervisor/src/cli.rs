@@ -5,6 +5,7 @@ mod output; // First: the others print through its macros.
 
 mod approvals;
 mod audit;
+mod command_log;
 mod confine;
 mod consent;
 mod demo;

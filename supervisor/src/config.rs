@@ -23,16 +23,16 @@ mod servers;
 mod unused;
 mod written;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_policies::{Diagnostics, Policy, Source};
+use lockhouse_policies::{Diagnostic, Diagnostics, Policy, Source};
 use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
 use crate::access::{ClientLimits, TokenFile};
-use crate::audit::AuditSettings;
+use crate::audit::{AuditSettings, digest};
 use crate::execution::ExecutionLimits;
 use crate::front::RunSettings;
 use crate::front::http::{Address, HttpSettings};
@@ -116,6 +116,20 @@ pub(crate) enum ConfigError {
     NoPolicyDirectory,
 }
 
+impl ConfigError {
+    /// What is wrong, without lines of the file: they may have what must be seen nowhere else.
+    pub(crate) fn without_excerpts(&self) -> String {
+        match self {
+            Self::Faults(Diagnostics(faults)) => {
+                let files: BTreeSet<&str> = faults.iter().map(Diagnostic::path).collect();
+                let files = files.into_iter().collect::<Vec<_>>().join(", ");
+                format!("{} faults in {files}; the log on standard error has them", faults.len())
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
 /// The files named on the command line.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Files {
@@ -164,6 +178,8 @@ pub(crate) struct Settings {
     pub(crate) metrics: Vec<Address>,
     /// Whether models have the tool `health`.
     pub(crate) health_tool: bool,
+    /// The hash of the configuration and the servers files as they were read; none where there is no file.
+    pub(crate) digest: Option<String>,
     document: document::Document,
 }
 
@@ -184,6 +200,7 @@ impl Settings {
             gathering.named_file(file, &path)?;
         }
         let requirements = Requirements::load(document.server_limits(), &surroundings)?;
+        let digests: Vec<String> = document.digest.iter().chain(gathering.digests()).cloned().collect();
         let (servers, mut unused) = gathering.into_servers();
         let (servers, refused) = requirements.apply(servers);
         unused.extend(refused.iter().map(Unused::from));
@@ -215,6 +232,7 @@ impl Settings {
             drain: Duration::from_secs_f64(document.service.drain_seconds),
             metrics: document.metrics.listen.clone(),
             health_tool: document.tools.health,
+            digest: digest::of_files(&digests),
             document,
         })
     }
@@ -282,7 +300,12 @@ fn load_document(
     surroundings: &Surroundings,
 ) -> Result<(document::Document, PathBuf), ConfigError> {
     match locate::file(files.config.as_deref(), "config.toml") {
-        Some(path) => Ok((document::Document::parse(&read(&path)?, surroundings)?, path)),
+        Some(path) => {
+            let source = read(&path)?;
+            let mut document = document::Document::parse(&source, surroundings)?;
+            document.digest = Some(digest::of_text(&source.text));
+            Ok((document, path))
+        }
         None => Ok((document::Document::default(), PathBuf::new())),
     }
 }

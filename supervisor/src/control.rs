@@ -23,6 +23,7 @@ use nix::unistd::geteuid;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
+use crate::audit::Person;
 use crate::supervisor::Supervisor;
 
 pub(crate) use connection::{LINE_BYTES_MAX, VERSION, read_line, write_line};
@@ -106,6 +107,12 @@ async fn accept(listener: Listener, supervisor: Weak<Supervisor>) {
             drop(place);
         });
     }
+}
+
+/// Who is at the other end, as the kernel says.
+fn person(stream: &Stream) -> Option<Person> {
+    let peer = stream.peer_creds().ok()?;
+    Some(Person { uid: peer.euid()?, pid: peer.pid(), login_uid: None })
 }
 
 /// Whether the one at the other end is this user, or root, as the kernel says.

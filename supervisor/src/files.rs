@@ -18,13 +18,16 @@ pub(crate) fn replace_for_good(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// The same for what a service reads that runs as another user: what root writes for it belongs to whoever has the directory.
 pub(crate) fn replace_for_service(path: &Path, content: &[u8]) -> io::Result<()> {
-    put(path, content, |file| {
-        let directory = std::fs::metadata(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
-        if nix::unistd::geteuid().is_root() && directory.uid() != 0 {
-            std::os::unix::fs::fchown(file, Some(directory.uid()), Some(directory.gid()))?;
-        }
-        file.sync_all()
-    })
+    put(path, content, |file| give_to_owner_of_directory(file, path).and_then(|()| file.sync_all()))
+}
+
+/// What root makes in the directory of another user belongs to that user, who must be able to go on with it.
+pub(crate) fn give_to_owner_of_directory(file: &File, path: &Path) -> io::Result<()> {
+    let directory = std::fs::metadata(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
+    if nix::unistd::geteuid().is_root() && directory.uid() != 0 {
+        std::os::unix::fs::fchown(file, Some(directory.uid()), Some(directory.gid()))?;
+    }
+    Ok(())
 }
 
 fn put(path: &Path, content: &[u8], finish: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
@@ -35,7 +38,8 @@ fn put(path: &Path, content: &[u8], finish: impl Fn(&File) -> io::Result<()>) ->
 /// do so at the same time, and all of them get the same.
 pub(crate) fn create_for_good(path: &Path, content: &[u8]) -> io::Result<Vec<u8>> {
     // Unlike a new name, a further one never takes the place of another file.
-    match drafted(path, content, File::sync_all, |draft| std::fs::hard_link(draft, path)) {
+    let finish = |file: &File| give_to_owner_of_directory(file, path).and_then(|()| file.sync_all());
+    match drafted(path, content, finish, |draft| std::fs::hard_link(draft, path)) {
         Ok(()) => {
             let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
             File::open(directory)?.sync_all().map(|()| content.to_vec())
@@ -105,6 +109,11 @@ pub(crate) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<Fil
         true => Ok(file),
         false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
     }
+}
+
+/// Whether [`open_own`] refused what has the name of a file, such as a link.
+pub(crate) fn is_no_file(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::InvalidInput
 }
 
 /// The text of a file of our own, of at most `bytes_max`; `None` if there is none.

@@ -174,6 +174,11 @@ impl Gate {
         self.audit.clone()
     }
 
+    /// The hash of the policy that came into force with this; none without a policy.
+    pub(crate) fn policy_digest(&self) -> Option<&str> {
+        self.policy.digest()
+    }
+
     pub(crate) fn upstreams(&self) -> &Upstreams {
         &self.upstreams
     }
@@ -382,7 +387,9 @@ impl Gate {
         if approval.is_none() {
             telemetry::took(Stage::Gate, began.elapsed().saturating_sub(waited));
         }
-        self.audit.call(subject, &permitted, approval.map(Approval::as_str)).map_err(|error| {
+        // An AI client's own call is its whole execution.
+        let policy = from.caller.wire.as_ref().and_then(|_| self.policy_digest());
+        self.audit.call(subject, &permitted, approval.map(Approval::as_str), policy).map_err(|error| {
             tracing::error!("{error}");
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;

@@ -69,7 +69,13 @@ pub(crate) enum NoTurn {
 /// A session as people see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Listed {
+    /// Of this process's sessions, and of no other before or after it. 0 from a process that does not tell it.
+    #[serde(default)]
+    pub(crate) id: u64,
     pub(crate) name: String,
+    /// Whose it is: what was proven, or which connection it is, with what its client calls itself.
+    #[serde(default)]
+    pub(crate) owner: String,
     pub(crate) language: String,
     /// `idle` or `running`.
     pub(crate) state: String,
@@ -77,6 +83,16 @@ pub(crate) struct Listed {
     /// Since the last run ended, or the one that is under way began; seconds.
     pub(crate) unused_s: u64,
     pub(crate) age_s: u64,
+}
+
+/// Sessions that are to end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Which<'a> {
+    All,
+    /// The one of this name, if it is one alone.
+    Named(&'a str),
+    /// The one with this [`Listed::id`].
+    Numbered(u64),
 }
 
 /// All sessions of this process. Copies are the same ones.
@@ -104,6 +120,8 @@ struct State {
 struct Session {
     /// Tells it from one of the same name before it.
     number: u64,
+    /// Its owner, in words.
+    owner: String,
     language: Language,
     created: Instant,
     used: Instant,
@@ -132,8 +150,13 @@ impl Sessions {
         sessions
     }
 
-    /// Waits for a turn in the session of that name, which is begun if there is none.
-    pub(crate) async fn turn(&self, key: &SessionKey, language: Language) -> Result<Turn, NoTurn> {
+    /// Waits for a turn in the session of that name, which is begun if there is none. `owner` says in words whose it is.
+    pub(crate) async fn turn(
+        &self,
+        key: &SessionKey,
+        language: Language,
+        owner: &str,
+    ) -> Result<Turn, NoTurn> {
         let turn = {
             let mut state = self.state();
             if state.closed {
@@ -144,7 +167,7 @@ impl Sessions {
                 return Err(NoTurn::Ended { name: key.name.to_string(), why });
             }
             if !state.live.contains_key(key) {
-                return self.begin(&mut state, key, language);
+                return self.begin(&mut state, key, language, owner);
             }
             let name = key.name.to_string();
             let Some(session) = state.live.get_mut(key) else { return Err(NoTurn::Closed) };
@@ -166,7 +189,13 @@ impl Sessions {
         turn.await.unwrap_or(Err(NoTurn::Closed))
     }
 
-    fn begin(&self, state: &mut State, key: &SessionKey, language: Language) -> Result<Turn, NoTurn> {
+    fn begin(
+        &self,
+        state: &mut State,
+        key: &SessionKey,
+        language: Language,
+        owner: &str,
+    ) -> Result<Turn, NoTurn> {
         let SessionSettings { max, of_a_client, .. } = self.0.settings;
         let own = state.live.keys().filter(|other| other.owner == key.owner).count();
         if key.owner.is_limited() && own >= of_a_client {
@@ -179,6 +208,7 @@ impl Sessions {
         let now = Instant::now();
         let session = Session {
             number: state.begun,
+            owner: owner.to_owned(),
             language,
             created: now,
             used: now,
@@ -192,11 +222,13 @@ impl Sessions {
         Ok(session.turn(self, key, None))
     }
 
-    /// Of every owner, in the order of their names.
+    /// Of every owner, in the order in which they began.
     pub(crate) fn list(&self) -> Vec<Listed> {
         let mut state = self.state();
         self.end_the_dead(&mut state);
         let listed = |(key, session): (&SessionKey, &Session)| Listed {
+            id: session.number,
+            owner: session.owner.clone(),
             name: key.name.to_string(),
             language: session.language.as_str().into(),
             state: session.state().into(),
@@ -204,14 +236,26 @@ impl Sessions {
             unused_s: session.used.elapsed().as_secs(),
             age_s: session.created.elapsed().as_secs(),
         };
-        state.live.iter().map(listed).collect()
+        let mut all: Vec<Listed> = state.live.iter().map(listed).collect();
+        all.sort_by_key(|session| session.id);
+        all
     }
 
-    /// Ends those of that name, or all; what runs in them is stopped. Gives their names.
-    pub(crate) fn end(&self, name: Option<&str>, why: &str) -> Vec<String> {
+    /// Ends these; what runs in them is stopped. Gives their names.
+    ///
+    /// # Errors
+    /// How many sessions have the name, where one is meant.
+    pub(crate) fn end(&self, which: Which<'_>, why: &str) -> Result<Vec<String>, usize> {
         let mut state = self.state();
-        let named = |key: &&SessionKey| name.is_none_or(|name| key.name.as_str() == name);
-        let keys: Vec<SessionKey> = state.live.keys().filter(named).cloned().collect();
+        let is_meant = |(key, session): &(&SessionKey, &Session)| match which {
+            Which::All => true,
+            Which::Named(name) => key.name.as_str() == name,
+            Which::Numbered(number) => session.number == number,
+        };
+        let keys: Vec<SessionKey> = state.live.iter().filter(is_meant).map(|(key, _)| key.clone()).collect();
+        if matches!(which, Which::Named(_)) && keys.len() > 1 {
+            return Err(keys.len());
+        }
         for key in &keys {
             match state.live.get_mut(key) {
                 Some(session) if session.held.is_none() => {
@@ -221,13 +265,14 @@ impl Sessions {
                 _ => state.end(key, why),
             }
         }
-        keys.iter().map(|key| key.name.to_string()).collect()
+        Ok(keys.iter().map(|key| key.name.to_string()).collect())
     }
 
     /// Ends all of them, for good.
     pub(crate) fn close(&self) {
         self.state().closed = true;
-        self.end(None, "Lockhouse was shut down");
+        // All of them: there is nothing that could be meant otherwise.
+        let _ = self.end(Which::All, "Lockhouse was shut down");
     }
 
     /// A worker that rests can be killed by anyone who may.

@@ -7,14 +7,14 @@ mod reload;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::Policy;
+use lockhouse_policies::{ClientName, Policy};
 use lockhouse_protocol::ExecutionId;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::access::{NoRun, Owner, Principal, Quotas};
+use crate::access::{NoRun, Principal, Quotas};
 use crate::ai_client::{AiClient, Line, OpenQuestions};
-use crate::audit::{Audit, AuditError, End, Program};
+use crate::audit::{Audit, AuditError, End, Program, RefusedRun};
 use crate::config::{ConfigError, Settings};
 use crate::execution::{self, Answer, Ending, Held, Language, Looks, Place, Refusal, Sandbox};
 use crate::executions::Executions;
@@ -124,7 +124,7 @@ impl Supervisor {
             pool.map(Pool::start).map_err(told)
         };
         let (python, typescript) = (pool(Language::Python), pool(Language::Typescript));
-        let in_force = Mutex::new(InForce::new(gate));
+        let in_force = Mutex::new(InForce::new(gate, settings.digest.clone()));
         let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
         let sessions = Sessions::new(settings.sessions);
         let (life, retired) = (Life::new(settings.drain), Mutex::default());
@@ -228,10 +228,14 @@ impl Supervisor {
         }
         let client = line.as_ref().and_then(|line| line.client.clone());
         let what = (request.language, request.session.as_ref());
-        let entered = self.executions.enter(execution, client, what, &looks, cancelled);
+        let entered = self.executions.enter(execution, client.clone(), what, &looks, cancelled);
+        let of_record = (client, request.language);
         let answering = async {
             let answer = self.answer(execution, line, request, looks, &entered.stop).await;
             tracing::debug!(status = answer.status.as_str(), "a run ended");
+            if answer.refusal.is_some() {
+                self.record_refusal(&answer, of_record.0.as_ref(), of_record.1);
+            }
             answer
         };
         let traced = traces::run(execution, language);
@@ -268,6 +272,14 @@ impl Supervisor {
         };
         drop(running);
         answer
+    }
+
+    fn record_refusal(&self, answer: &Answer, client: Option<&ClientName>, language: Language) {
+        let error = answer.error.as_ref();
+        let outcome = error.map_or("refused", |error| error.kind.as_str());
+        let reason = error.map_or("", |error| error.message.as_str());
+        let execution = answer.execution;
+        note(self.gate().audit().refused_run(RefusedRun { execution, client, language, outcome, reason }));
     }
 
     fn check(&self, principal: &Principal, request: &CodeRequest) -> Result<Scope, (String, &'static str)> {
@@ -308,8 +320,9 @@ impl Supervisor {
         // A clock of its own: the code's time begins when it runs, not while an interpreter starts.
         let patience = self.settings.limits.wall.max(LEASE_PATIENCE);
         let asked = Instant::now();
+        let client_of_session = caller.client.as_ref().map(|client| client.as_str().to_owned());
         let place = tokio::select! {
-            place = tokio::time::timeout(patience, self.place(principal.owner(), &request)).instrument(traces::part("wait for a worker")) => place.unwrap_or_else(|_| {
+            place = tokio::time::timeout(patience, self.place(&principal, client_of_session.as_deref(), &request)).instrument(traces::part("wait for a worker")) => place.unwrap_or_else(|_| {
                 let patience = patience.as_secs_f32();
                 let reason = format!("no worker became free within {patience} s");
                 Err(NoPlace::busy(reason, RETRY_AFTER))
@@ -340,6 +353,7 @@ impl Supervisor {
             code: &request.code,
             servers: from.scope.servers(),
             session: request.session.as_ref().map(|key| key.name.as_str()),
+            policy: gate.policy_digest(),
         };
         note(audit.execution(execution, from.caller.client.as_ref(), program));
         let stopped = cancelled.child_token();
@@ -388,8 +402,13 @@ impl Supervisor {
     }
 
     /// A worker of its own, or that of its session.
-    async fn place(&self, owner: Owner, request: &CodeRequest) -> Result<(Place, Option<Turn>), NoPlace> {
-        let language = request.language;
+    async fn place(
+        &self,
+        principal: &Principal,
+        client: Option<&str>,
+        request: &CodeRequest,
+    ) -> Result<(Place, Option<Turn>), NoPlace> {
+        let (owner, language) = (principal.owner(), request.language);
         let told = |error: PoolError| {
             let reason = format!("no {} worker: {error}", language.as_str());
             match error {
@@ -401,7 +420,8 @@ impl Supervisor {
         let Some(key) = &request.session else {
             return Ok((Place::Leased(pool.lease(owner).await.map_err(told)?), None));
         };
-        let mut turn = self.sessions.turn(key, language).await.map_err(no_turn)?;
+        let mut turn =
+            self.sessions.turn(key, language, &principal.in_words(client)).await.map_err(no_turn)?;
         let held = match turn.take_worker() {
             Some(held) => held,
             None => match pool.for_session().await {

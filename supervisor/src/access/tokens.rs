@@ -215,11 +215,35 @@ mod tests {
         name.parse().expect("a name")
     }
 
+    fn create(
+        file: &TokenFile,
+        of: &str,
+        expires: Option<SystemTime>,
+        only: Option<Vec<String>>,
+    ) -> Result<Token, String> {
+        file.create(&name(of), expires, only, || Ok(()))
+    }
+
+    #[test]
+    fn a_token_without_a_record_is_not_made() {
+        let (_directory, file, _) = place();
+        let refused = file.create(&name("one"), None, None, || Err("the disk is full".into()));
+        assert_eq!(refused.err().as_deref(), Some("the disk is full"));
+        assert!(file.read().expect("readable").is_empty());
+        let mut is_recorded = false;
+        create(&file, "one", None, None).expect("a token");
+        let again = file.create(&name("one"), None, None, || {
+            is_recorded = true;
+            Ok(())
+        });
+        assert!(again.is_err() && !is_recorded, "what is refused anyway is not recorded as created");
+    }
+
     #[test]
     fn a_token_counts_from_when_it_is_made_until_it_is_revoked() {
         let (_directory, file, tokens) = place();
-        let one = file.create(&name("one"), None, None).expect("a token");
-        let two = file.create(&name("two"), None, Some(vec!["files".into()])).expect("a token");
+        let one = create(&file, "one", None, None).expect("a token");
+        let two = create(&file, "two", None, Some(vec!["files".into()])).expect("a token");
         let principal = |token: &Token| tokens.principal(token.reveal());
         assert_eq!(principal(&one).expect("admitted").name(), Some("token:one"));
         assert_eq!(principal(&two).expect("admitted").only(), Some(&["files".to_owned()][..]));
@@ -237,10 +261,10 @@ mod tests {
     fn a_name_is_given_once_and_again_when_its_token_counts_no_more() {
         let (_directory, file, tokens) = place();
         let a_while_ago = SystemTime::now() - Duration::from_secs(60);
-        let first = file.create(&name("one"), Some(a_while_ago), None).expect("a token");
+        let first = create(&file, "one", Some(a_while_ago), None).expect("a token");
         assert_eq!(tokens.principal(first.reveal()).expect_err("expired"), Why::ExpiredToken);
-        let second = file.create(&name("one"), None, None).expect("again");
-        assert!(file.create(&name("one"), None, None).is_err(), "there is one");
+        let second = create(&file, "one", None, None).expect("again");
+        assert!(create(&file, "one", None, None).is_err(), "there is one");
         assert!(tokens.principal(second.reveal()).is_ok());
         assert_eq!(file.read().expect("readable").len(), 2);
     }
@@ -249,7 +273,7 @@ mod tests {
     fn nobody_is_admitted_by_a_file_that_cannot_be_trusted() {
         use std::os::unix::fs::PermissionsExt;
         let (directory, file, tokens) = place();
-        let token = file.create(&name("one"), None, None).expect("a token");
+        let token = create(&file, "one", None, None).expect("a token");
         let path = directory.path().join("below/tokens.json");
         assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
         let admitted = tokens.principal(token.reveal()).expect("admitted");

@@ -55,12 +55,29 @@ pub(super) fn lock(mut file: File, how: FlockArg) -> io::Result<Flock<File>> {
     Err(io::Error::new(io::ErrorKind::TimedOut, told))
 }
 
+/// A new one belongs to whoever has the directory, who may be another user than the one who runs this.
+fn open_or_create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).mode(0o600);
+    match files::open_own(&mut options, path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened,
+    }
+    match files::open_own(options.create_new(true), path) {
+        Ok(file) => files::give_to_owner_of_directory(&file, path).map(|()| file),
+        // Another process was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            files::open_own(options.create_new(false), path)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 impl Index {
     pub(super) fn open(directory: &Path) -> io::Result<Self> {
         let path = directory.join(INDEX);
-        let open = || files::open_to_append(&path);
         let mut file = loop {
-            let file = lock(open()?, FlockArg::LockExclusiveNonblock)?;
+            let file = lock(open_or_create(&path)?, FlockArg::LockExclusiveNonblock)?;
             // Somebody may have put a shorter one in its place while this one was waited for.
             if std::fs::metadata(&path)
                 .is_ok_and(|there| file.metadata().is_ok_and(|ours| ours.ino() == there.ino()))
@@ -157,7 +174,7 @@ impl Index {
         let body = Body::new("cut").text("last", &hex(&last));
         Chain { seq, prev: last }.push_signed(&mut kept, now, &body, secrets);
         kept.extend_from_slice(&text[end..]);
-        files::replace_for_good(&directory.join(INDEX), &kept)
+        files::replace_for_service(&directory.join(INDEX), &kept)
     }
 
     fn add(&mut self, now: SystemTime, secrets: &Secrets, body: &Body) -> io::Result<()> {

@@ -30,7 +30,12 @@ async fn look_after(audit: Arc<Audit>) -> bool {
     let upkeep = audit.writer().keep_up(SystemTime::now());
     if let Some(file) = upkeep.to_sync {
         // A disk may take its time.
-        let synced = spawn_blocking(move || file.sync_data()).await;
+        let programs = audit.clone();
+        let synced = spawn_blocking(move || {
+            programs.sync_programs();
+            file.sync_data()
+        });
+        let synced = synced.await;
         if let Ok(Err(error)) = synced {
             tracing::error!("the audit log did not reach the disk: {error}");
             let reason = format!("records may not have reached the disk: {error}");

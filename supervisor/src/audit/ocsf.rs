@@ -76,7 +76,7 @@ impl Events {
                 let status = status(&outcome);
                 vec![ended(event, &status, &outcome, Some((time, ms)))]
             }
-            Event::Execution { execution, client, language, servers, code, code_bytes } => {
+            Event::Execution { execution, client, language, servers, code, code_bytes, .. } => {
                 let about = About {
                     execution: execution.clone(),
                     call: execution.clone(),
@@ -93,7 +93,7 @@ impl Events {
                 allow(&mut event, true);
                 self.begin(execution, event)
             }
-            Event::Skill { execution, client, skill, version, language, code } => {
+            Event::Skill { execution, client, skill, version, language, code, .. } => {
                 let about = About {
                     execution: execution.clone(),
                     call: format!("{execution}:{}", record.seq),
@@ -115,7 +115,12 @@ impl Events {
                 event["unmapped"]["calls"] = calls.into();
                 vec![ended(event, &status(&outcome), &outcome, Some((time, wall_ms)))]
             }
-            Event::Approval { .. } | Event::Question { .. } | Event::Gap { .. } | Event::Chain => Vec::new(),
+            Event::Approval { .. }
+            | Event::Question { .. }
+            | Event::Refusal { .. }
+            | Event::Administration(_)
+            | Event::Gap { .. }
+            | Event::Chain => Vec::new(),
         }
     }
 

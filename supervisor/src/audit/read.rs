@@ -26,6 +26,7 @@ pub(crate) struct ReadError {
 /// Which records are wanted. What is not said does not matter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
+    pub(crate) event: Option<String>,
     pub(crate) server: Option<String>,
     pub(crate) tool: Option<String>,
     pub(crate) client: Option<String>,
@@ -166,13 +167,14 @@ impl Records {
     }
 
     fn wants(&self, members: &Members) -> bool {
-        let Filter { server, tool, client, outcome, decision, execution, .. } = &self.filter;
+        let Filter { event, server, tool, client, outcome, decision, execution, .. } = &self.filter;
         let is = |wanted: &Option<String>, found: &Option<String>| wanted.is_none() || wanted == found;
         let begins = |wanted: &Option<String>, found: &Option<String>| match (wanted, found) {
             (None, _) => true,
             (Some(wanted), found) => found.as_ref().is_some_and(|found| found.starts_with(wanted.as_str())),
         };
-        is(server, &members.server)
+        event.as_ref().is_none_or(|event| members.event == *event)
+            && is(server, &members.server)
             && is(tool, &members.tool)
             && is(client, &members.client)
             && (is(outcome, &members.outcome) || is(outcome, &members.status))

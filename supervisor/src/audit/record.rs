@@ -23,8 +23,23 @@ pub(crate) enum Event {
         servers: Vec<String>,
         /// SHA-256.
         code: String,
+        /// The SHA-256 of the file beside the log.
+        code_kept: Option<String>,
         code_bytes: u64,
+        /// The hash of its policy.
+        policy: Option<String>,
     },
+    /// A run was refused before it began.
+    Refusal {
+        execution: String,
+        client: Option<String>,
+        language: String,
+        outcome: String,
+        reason: String,
+        left_out: u64,
+    },
+    /// Something was done around runs: to the configuration, a token, a login or definitions.
+    Administration(Administration),
     /// The code of a skill is about to be given to running code.
     Skill {
         execution: String,
@@ -33,6 +48,7 @@ pub(crate) enum Event {
         version: u32,
         language: String,
         code: String,
+        code_kept: Option<String>,
     },
     /// A permitted call is about to go out.
     Call {
@@ -46,7 +62,7 @@ pub(crate) enum Event {
         approval: Option<String>,
     },
     /// A person was asked.
-    Approval { about: About, digest: String, through: Option<String>, outcome: String },
+    Approval { about: About, digest: String, through: Option<String>, outcome: String, uid: Option<u32> },
     /// A call was refused: by the policy, or by the person to whom it left the call.
     Denial { about: About, decision: String, reason: String, rule: Option<String> },
     /// A call is over.
@@ -59,6 +75,22 @@ pub(crate) enum Event {
     Gap { since: String, records: u64, reason: String },
     /// What the log says of itself: `open`, `checkpoint`, `close`, or what a later version has.
     Chain,
+}
+
+/// What was done around runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Administration {
+    /// `reload`, `token`, `login` or `definition`.
+    pub(crate) event: &'static str,
+    /// The name of the token or of the server; why a configuration was loaded.
+    pub(crate) subject: String,
+    pub(crate) outcome: String,
+    pub(crate) reason: Option<String>,
+    /// The hash of the policy, or of what was accepted.
+    pub(crate) digest: Option<String>,
+    /// Of the person who did it.
+    pub(crate) uid: Option<u32>,
+    pub(crate) login_uid: Option<u32>,
 }
 
 /// What a call is known by.
@@ -110,7 +142,14 @@ pub(super) struct Members {
     language: Option<String>,
     servers: Vec<String>,
     code: Option<String>,
+    code_kept: Option<String>,
     code_bytes: u64,
+    policy: Option<String>,
+    left_out: u64,
+    token: Option<String>,
+    cause: Option<String>,
+    uid: Option<u32>,
+    login_uid: Option<u32>,
     pub(super) skill: Option<String>,
     version: u32,
     arguments: Map<String, Value>,
@@ -147,8 +186,22 @@ impl Members {
                 language: text(self.language),
                 servers: self.servers,
                 code: text(self.code),
+                code_kept: self.code_kept,
                 code_bytes: self.code_bytes,
+                policy: self.policy,
             },
+            "refusal" => Event::Refusal {
+                execution: execution(&mut self),
+                client: self.client,
+                language: text(self.language),
+                outcome: text(self.outcome),
+                reason: text(self.reason),
+                left_out: self.left_out,
+            },
+            "reload" => self.administration("reload", |members| members.cause.take()),
+            "token" => self.administration("token", |members| members.token.take()),
+            "login" => self.administration("login", |members| members.server.take()),
+            "definition" => self.administration("definition", |members| members.server.take()),
             "skill" => Event::Skill {
                 execution: execution(&mut self),
                 client: self.client,
@@ -156,6 +209,7 @@ impl Members {
                 version: self.version,
                 language: text(self.language),
                 code: text(self.code),
+                code_kept: self.code_kept,
             },
             "call" => Event::Call {
                 about: self.about(),
@@ -175,6 +229,7 @@ impl Members {
                 digest: text(self.digest),
                 through: self.through,
                 outcome: text(self.outcome),
+                uid: self.uid,
             },
             "denial" => Event::Denial {
                 about: self.about(),
@@ -204,6 +259,22 @@ impl Members {
             _ => Event::Chain,
         };
         Record { seq: self.seq, time: self.time, event }
+    }
+
+    fn administration(
+        &mut self,
+        event: &'static str,
+        subject: impl Fn(&mut Self) -> Option<String>,
+    ) -> Event {
+        Event::Administration(Administration {
+            event,
+            subject: subject(self).unwrap_or_default(),
+            outcome: self.outcome.take().unwrap_or_default(),
+            reason: self.reason.take(),
+            digest: self.policy.take().or(self.digest.take()),
+            uid: self.uid,
+            login_uid: self.login_uid,
+        })
     }
 
     fn about(&mut self) -> About {

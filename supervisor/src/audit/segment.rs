@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::line::moment;
+use crate::files;
 
 const ENDING: &str = ".jsonl";
 const DAY_CHARS: usize = "2026-01-31".len();
@@ -95,6 +96,7 @@ impl Lines {
     /// A file that is not there yet, for its owner alone.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(path)?;
+        files::give_to_owner_of_directory(&file, path)?;
         Ok(Self { file: Arc::new(file), bytes: 0 })
     }
 

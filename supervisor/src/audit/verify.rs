@@ -3,6 +3,7 @@
 
 mod chain;
 mod lines;
+mod programs;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::FlockArg;
 
+use super::code;
 use super::index::{self, INDEX};
 use super::line::Hash;
 use super::read::ReadError;
@@ -22,6 +24,7 @@ use crate::catalog::hex;
 use crate::files;
 use chain::{Rules, Walked, walk};
 use lines::{Lines, Members};
+use programs::Programs;
 
 const SIGNED: [&str; 3] = ["open", "checkpoint", "close"];
 
@@ -45,10 +48,23 @@ pub(crate) enum Kind {
     Note,
 }
 
+/// Where the log is that is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Where it is written: all of it must be there.
+    Home,
+    /// A part of it, or a copy elsewhere, which may be without programs.
+    Copy,
+    /// Anywhere, and nothing is said of programs.
+    ChainAlone,
+}
+
 /// What was looked at.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Verified {
     pub(crate) segments: u64,
+    /// Programs beside the log that are the ones that ran.
+    pub(crate) programs: u64,
     pub(crate) records: u64,
     /// Records after the last signature of their segment.
     pub(crate) unsigned: u64,
@@ -77,6 +93,7 @@ struct Told {
 /// [`ReadError`] for what cannot be read.
 pub(crate) fn verify(
     path: &Path,
+    place: Place,
     key: &PublicKey,
     tell: &mut dyn FnMut(Finding),
 ) -> Result<Verified, ReadError> {
@@ -93,16 +110,28 @@ pub(crate) fn verify(
         None => path,
     };
     let told = |source| ReadError { path: directory.to_owned(), source };
-    let (listed, names) = survey(directory, key, &mut counted).map_err(told)?;
+    let (listed, names) = match survey(directory, key, &mut counted) {
+        // Nothing was recorded here yet, or everything was removed.
+        Err(error) if place == Place::Home && error.kind() == io::ErrorKind::NotFound => (None, Vec::new()),
+        surveyed => surveyed.map_err(told)?,
+    };
     let wanted: Vec<&SegmentName> =
         names.iter().filter(|name| one.as_ref().is_none_or(|one| one == *name)).collect();
+    if names.is_empty() && listed.as_ref().is_none_or(BTreeMap::is_empty) {
+        empty(directory, &mut counted);
+    }
     let mut known: BTreeMap<&str, Told> = BTreeMap::new();
+    let mut programs = Programs::new(directory.to_owned(), place);
     for name in wanted {
         let path = directory.join(name.as_str());
-        let segment = match segment(&path, name, key, &mut counted) {
+        let segment = match segment(&path, name, key, &mut programs, &mut counted) {
             Ok(segment) => segment,
             // Its time was over meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) if files::is_no_file(&error) => {
+                fault(&mut counted, name.as_str(), format!("replaced: {error}"));
+                continue;
+            }
             Err(source) => return Err(ReadError { path, source }),
         };
         verified.segments += 1;
@@ -131,8 +160,27 @@ pub(crate) fn verify(
             }
         }
     }
+    programs.finish(&mut counted);
+    verified.programs = programs.verified;
     verified.faults = faults;
     Ok(verified)
+}
+
+/// A log without a segment: nothing says whether there ever was one, unless programs are left over.
+fn empty(directory: &Path, tell: &mut dyn FnMut(Finding)) {
+    if code::has_any(directory) {
+        let what = "removed: there are programs in code, and neither a segment nor an index of segments";
+        return fault(tell, INDEX, what.into());
+    }
+    let what =
+        "the log is empty: nothing was recorded here yet, or everything was removed; nothing was verified";
+    tell(Finding {
+        kind: Kind::Note,
+        file: directory.display().to_string(),
+        line: None,
+        seq: None,
+        what: what.into(),
+    });
 }
 
 fn fault(tell: &mut dyn FnMut(Finding), file: &str, what: String) {
@@ -149,6 +197,10 @@ fn survey(
 ) -> io::Result<(Option<Index>, Vec<SegmentName>)> {
     let file = match files::open_to_read(&directory.join(INDEX)) {
         Ok(file) => file,
+        Err(error) if files::is_no_file(&error) => {
+            fault(tell, INDEX, format!("replaced: {error}"));
+            return Ok((None, segments(directory)?));
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let names = segments(directory)?;
             if !names.is_empty() {
@@ -183,6 +235,7 @@ fn segment(
     path: &PathBuf,
     name: &SegmentName,
     key: &PublicKey,
+    programs: &mut Programs,
     tell: &mut dyn FnMut(Finding),
 ) -> io::Result<Told> {
     let reader = BufReader::with_capacity(256 * 1024, files::open_to_read(path)?);
@@ -228,6 +281,7 @@ fn segment(
                     format!("{records} records could not be written before it{piece}: {reason}"),
                 );
             }
+            (_, "execution" | "skill") => programs.look(members, &mut told),
             _ => {}
         }
     };

@@ -266,7 +266,7 @@ mod tests {
     use std::io::Write as _;
 
     use super::super::segment::segments;
-    use super::super::verify::{Finding, Kind, verify};
+    use super::super::verify::{Finding, Kind, Place, verify};
     use super::*;
 
     const DAY: Duration = Duration::from_secs(24 * 3_600);
@@ -282,8 +282,10 @@ mod tests {
 
     fn verified(writer: &Writer) -> Vec<Finding> {
         let mut findings = Vec::new();
-        verify(&writer.directory, &writer.secrets.public_key(), &mut |finding| findings.push(finding))
-            .expect("readable");
+        verify(&writer.directory, Place::Copy, &writer.secrets.public_key(), &mut |finding| {
+            findings.push(finding)
+        })
+        .expect("readable");
         assert!(findings.iter().all(|finding| finding.kind == Kind::Note), "{findings:?}");
         findings
     }
@@ -374,8 +376,10 @@ mod tests {
         let text = std::fs::read_to_string(writer.path()).expect("another one");
         assert!(text.contains("was removed while it was written"), "{text}");
         let mut findings = Vec::new();
-        verify(directory.path(), &writer.secrets.public_key(), &mut |finding| findings.push(finding))
-            .expect("readable");
+        verify(directory.path(), Place::Copy, &writer.secrets.public_key(), &mut |finding| {
+            findings.push(finding)
+        })
+        .expect("readable");
         assert!(findings.iter().any(|found| found.what.starts_with("removed")), "{findings:?}");
     }
 

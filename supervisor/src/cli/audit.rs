@@ -6,13 +6,12 @@ mod row;
 mod show;
 mod tail;
 mod verify;
+mod wanted;
 
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 use super::{UNAVAILABLE, complain, complain_config};
 use crate::audit::PublicKey;
-use crate::audit::read::Filter;
 use crate::config::{self, Files};
 
 /// What to do with the audit log.
@@ -39,7 +38,7 @@ pub(super) async fn audit(files: &Files, command: Command) -> ExitCode {
     };
     let done = match command {
         Command::Tail(arguments) => tail::tail(&settings.directory, &arguments).await,
-        Command::Show(arguments) => show::show(&settings.directory, &arguments),
+        Command::Show(arguments) => show::show(&settings, &arguments),
         Command::Query(arguments) => query::query(&settings.directory, &arguments),
         Command::Verify(arguments) => verify::verify(&settings, &arguments),
         Command::Key => key(&settings.keys),
@@ -59,58 +58,4 @@ fn key(keys: &std::path::Path) -> Done {
         }
         None => Err("there is no key yet: it is made when Lockhouse first runs code".into()),
     }
-}
-
-/// Which records are wanted.
-#[derive(Debug, clap::Args)]
-struct Wanted {
-    /// Of this upstream server
-    #[arg(long)]
-    server: Option<String>,
-    /// Of this tool
-    #[arg(long)]
-    tool: Option<String>,
-    /// Of this AI client
-    #[arg(long)]
-    client: Option<String>,
-    /// With this outcome of a call, a question or an approval, or this status of an execution
-    #[arg(long)]
-    outcome: Option<String>,
-    /// With this decision: allow, ask or deny
-    #[arg(long)]
-    decision: Option<String>,
-    /// Of this execution; the beginning of its identifier is enough
-    #[arg(long)]
-    execution: Option<String>,
-    /// From this time on: 2026-01-31, 2026-01-31T12:00:00Z, or how long ago, as 2h or 7d
-    #[arg(long, value_parser = moment)]
-    since: Option<SystemTime>,
-    /// Until this time, in the same forms
-    #[arg(long, value_parser = moment)]
-    until: Option<SystemTime>,
-}
-
-impl Wanted {
-    fn filter(&self) -> Filter {
-        let Self { server, tool, client, outcome, decision, execution, since, until } = self;
-        Filter {
-            server: server.clone(),
-            tool: tool.clone(),
-            client: client.clone(),
-            outcome: outcome.clone(),
-            decision: decision.clone(),
-            execution: execution.as_ref().map(|id| id.to_lowercase()),
-            since: *since,
-            until: *until,
-        }
-    }
-}
-
-fn moment(text: &str) -> Result<SystemTime, String> {
-    let midnight = format!("{text}T00:00:00Z");
-    if let Ok(time) = humantime::parse_rfc3339_weak(text).or_else(|_| humantime::parse_rfc3339(&midnight)) {
-        return Ok(time);
-    }
-    let ago = humantime::parse_duration(text).ok().and_then(|ago| SystemTime::now().checked_sub(ago));
-    ago.ok_or_else(|| "use 2026-01-31, 2026-01-31T12:00:00Z, or how long ago, as 2h or 7d".into())
 }

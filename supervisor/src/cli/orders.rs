@@ -46,10 +46,58 @@ pub(super) fn to_json<T: serde::Serialize>(listed: &[(u32, T)]) -> serde_json::V
     listed.iter().map(row).collect()
 }
 
+/// The answer of one process; none where it does not answer, or is not there any more.
+pub(super) async fn ask_one(pid: u32, order: &Order) -> Option<Told> {
+    let sockets = place::everywhere().into_iter().flat_map(|directory| place::sockets(&directory));
+    let mut paths = sockets.filter(|(named, _)| *named == pid).map(|(_, path)| path);
+    tokio::time::timeout(PATIENCE, ask(&paths.next()?, order)).await.ok()?
+}
+
+/// Which one of several a person means by a text: the one that it names exactly, else the one that begins so.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Meant<T> {
+    One(T),
+    None,
+    /// Those that could be meant.
+    Several(Vec<T>),
+}
+
+/// Looks among `all` for what a text means. `names` gives every name that one has.
+pub(super) fn meant<T: Clone>(all: &[T], text: &str, names: impl Fn(&T) -> Vec<String>) -> Meant<T> {
+    let found = |fits: &dyn Fn(&str) -> bool| -> Vec<T> {
+        all.iter().filter(|one| names(one).iter().any(|name| fits(name))).cloned().collect()
+    };
+    let exactly = found(&|name| name == text);
+    let mut found = if exactly.is_empty() { found(&|name| name.starts_with(text)) } else { exactly };
+    match found.len() {
+        0 => Meant::None,
+        1 => Meant::One(found.remove(0)),
+        _ => Meant::Several(found),
+    }
+}
+
 /// Says what a process has ended, and how many that are.
 pub(super) fn tell_ended(pid: u32, ended: &[String]) -> usize {
     for name in ended {
         println!("{name}: ended (lockhouse {pid})");
     }
     ended.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_means_the_one_that_it_names_else_the_only_one_that_begins_so() {
+        let all = ["report", "report-2", "chart"];
+        let means = |text: &str| meant(&all, text, |name| vec![(*name).to_owned()]);
+        assert_eq!(means("report"), Meant::One("report"), "exactly, and not the one that begins so");
+        assert_eq!(means("report-"), Meant::One("report-2"));
+        assert_eq!(means("c"), Meant::One("chart"));
+        assert_eq!(means("rep"), Meant::Several(vec!["report", "report-2"]));
+        assert_eq!(means("art"), Meant::None);
+        let twice = ["report", "report"];
+        assert!(matches!(meant(&twice, "report", |name| vec![(*name).to_owned()]), Meant::Several(_)));
+    }
 }

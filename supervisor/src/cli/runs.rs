@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 
-use super::{orders, table};
+use lockhouse_policies::printable;
+
+use super::orders::{self, Meant, meant};
+use super::table;
 use crate::control::{Order, Told, VERSION};
 use crate::executions::ListedRun;
 
@@ -17,7 +20,7 @@ pub(super) enum Command {
     /// End an execution: its worker is killed, and its AI client has an answer that says that it was cancelled
     #[command(arg_required_else_help = true)]
     End {
-        /// Its id
+        /// Its id, or the beginning of it
         #[arg(required_unless_present = "all")]
         execution: Option<String>,
         /// All of them
@@ -33,13 +36,18 @@ pub(super) async fn runs(command: Command) -> ExitCode {
     }
 }
 
-async fn list(as_json: bool) -> ExitCode {
-    let mut runs: Vec<(u32, ListedRun)> = Vec::new();
+async fn open() -> Vec<(u32, ListedRun)> {
+    let mut runs = Vec::new();
     for (pid, told) in orders::ask_all(&Order::ListRuns(VERSION)).await {
         if let Told::Runs(listed) = told {
             runs.extend(listed.into_iter().map(|run| (pid, run)));
         }
     }
+    runs
+}
+
+async fn list(as_json: bool) -> ExitCode {
+    let runs = open().await;
     if as_json {
         println!("{:#}", orders::to_json(&runs));
     } else if runs.is_empty() {
@@ -65,21 +73,35 @@ async fn list(as_json: bool) -> ExitCode {
 }
 
 async fn end(execution: Option<String>) -> ExitCode {
-    let order = match &execution {
-        None => Order::EndRuns(VERSION),
-        Some(execution) => Order::EndRun(execution.clone()),
+    let Some(wanted) = execution else { return end_all().await };
+    let runs = open().await;
+    let names = |(_, run): &(u32, ListedRun)| vec![run.execution.clone()];
+    let (pid, run) = match meant(&runs, &wanted.to_lowercase(), names) {
+        Meant::One(one) => one,
+        Meant::None => return none_of(&wanted),
+        Meant::Several(several) => {
+            let ids: Vec<String> = several.into_iter().map(|(_, run)| run.execution).collect();
+            eprintln!("lockhouse: several executions begin so, and none was ended: {}", ids.join(", "));
+            return ExitCode::FAILURE;
+        }
     };
-    let mut count = 0;
-    for (pid, told) in orders::ask_all(&order).await {
+    match orders::ask_one(pid, &Order::EndRun(run.execution)).await {
+        Some(Told::EndedRuns(ended)) if orders::tell_ended(pid, &ended) > 0 => ExitCode::SUCCESS,
+        _ => none_of(&wanted),
+    }
+}
+
+fn none_of(execution: &str) -> ExitCode {
+    let execution = printable(execution);
+    eprintln!("lockhouse: no execution {execution} runs; `lockhouse runs list` shows those that do");
+    ExitCode::FAILURE
+}
+
+async fn end_all() -> ExitCode {
+    for (pid, told) in orders::ask_all(&Order::EndRuns(VERSION)).await {
         if let Told::EndedRuns(ended) = told {
-            count += orders::tell_ended(pid, &ended);
+            orders::tell_ended(pid, &ended);
         }
     }
-    match execution {
-        Some(execution) if count == 0 => {
-            eprintln!("lockhouse: no execution {execution} runs; `lockhouse runs list` shows those that do");
-            ExitCode::FAILURE
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    ExitCode::SUCCESS
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{UNAVAILABLE, USAGE, complain, load, read, start_with};
+use crate::audit::ReloadCause;
 use crate::config::Files;
 use crate::control::ControlSocket;
 use crate::execution::Language;
@@ -128,27 +129,28 @@ async fn reload_on_signal(
         if let Some(certificate) = certificate {
             certificate.reload();
         }
-        reload(supervisor, files);
+        reload(supervisor, files, ReloadCause::Signal);
     }
 }
 
 /// An answer to a question changed the policy file: whoever gave it waits until it is in force.
 async fn reload_on_answer(supervisor: &Supervisor, files: &Files) -> Infallible {
     while let Some(waits) = supervisor.approvers().policy_changed().await {
-        reload(supervisor, files);
+        reload(supervisor, files, ReloadCause::Approval);
         let _ = waits.send(());
     }
     std::future::pending().await
 }
 
-fn reload(supervisor: &Supervisor, files: &Files) {
+fn reload(supervisor: &Supervisor, files: &Files, cause: ReloadCause) {
     notify::reloading();
     let read = read(files);
     telemetry::reloaded(read.is_ok());
     match read {
-        Ok((settings, policy)) => supervisor.reload(settings, policy),
+        Ok((settings, policy)) => supervisor.reload(cause, settings, policy),
         Err(error) => {
             tracing::error!("the configuration was not loaded again, and what was in force stays:\n{error}");
+            supervisor.reload_refused(cause, &error.without_excerpts());
         }
     }
     notify::reloaded();

@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 
-use super::{USAGE, orders, table};
+use lockhouse_policies::printable;
+
+use super::orders::{self, Meant, meant};
+use super::{USAGE, table};
 use crate::control::{Order, Told, VERSION};
 use crate::sessions::{Listed, SessionName};
 
@@ -17,74 +20,120 @@ pub(super) enum Command {
     /// End a session: its worker is killed, and its AI client is told at its next run
     #[command(arg_required_else_help = true)]
     End {
-        /// The name of the session
+        /// The id or the name of the session, or the beginning of either; the id where several have the name
         #[arg(required_unless_present = "all")]
-        name: Option<String>,
+        session: Option<String>,
         /// All of them
-        #[arg(long, conflicts_with = "name")]
+        #[arg(long, conflicts_with = "session")]
         all: bool,
     },
 }
 
+/// A session, and the process that has it.
+type Of = (u32, Listed);
+
 pub(super) async fn sessions(command: Command) -> ExitCode {
     match command {
         Command::List { json } => list(json).await,
-        Command::End { name, .. } => end(name).await,
+        Command::End { session: Some(session), .. } => end(&session).await,
+        Command::End { session: None, .. } => end_all().await,
     }
 }
 
-async fn list(as_json: bool) -> ExitCode {
-    let mut sessions: Vec<(u32, Listed)> = Vec::new();
+async fn open() -> Vec<Of> {
+    let mut sessions = Vec::new();
     for (pid, told) in orders::ask_all(&Order::ListSessions(VERSION)).await {
         if let Told::Sessions(listed) = told {
             sessions.extend(listed.into_iter().map(|session| (pid, session)));
         }
     }
+    sessions
+}
+
+async fn list(as_json: bool) -> ExitCode {
+    let sessions = open().await;
     if as_json {
         println!("{:#}", orders::to_json(&sessions));
     } else if sessions.is_empty() {
         println!("No session is open.");
     } else {
-        let row = |(pid, session): &(u32, Listed)| {
-            let Listed { name, language, state, runs, unused_s, age_s } = session;
-            let seconds = |seconds: &u64| format!("{seconds} s");
-            let (unused, age) = (seconds(unused_s), seconds(age_s));
-            vec![
-                name.clone(),
-                language.clone(),
-                state.clone(),
-                runs.to_string(),
-                unused,
-                age,
-                pid.to_string(),
-            ]
-        };
-        let head = ["session", "language", "state", "runs", "unused", "age", "lockhouse"];
-        println!("{}", table::render(&head, &sessions.iter().map(row).collect::<Vec<_>>()));
+        println!("{}", shown(&sessions));
     }
     ExitCode::SUCCESS
 }
 
-async fn end(name: Option<String>) -> ExitCode {
-    let order = match name.as_deref().map(SessionName::new) {
-        None => Order::EndSessions(VERSION),
-        Some(Ok(name)) => Order::EndSession(name.to_string()),
-        Some(Err(error)) => {
-            eprintln!("lockhouse: {error}");
-            return ExitCode::from(USAGE);
+fn shown(sessions: &[Of]) -> String {
+    let row = |of: &Of| {
+        let (pid, Listed { name, owner, language, state, runs, unused_s, age_s, .. }) = of;
+        let seconds = |seconds: &u64| format!("{seconds} s");
+        vec![
+            id(of),
+            printable(name),
+            printable(owner),
+            printable(language),
+            printable(state),
+            runs.to_string(),
+            seconds(unused_s),
+            seconds(age_s),
+            pid.to_string(),
+        ]
+    };
+    let head = ["id", "session", "owner", "language", "state", "runs", "unused", "age", "lockhouse"];
+    table::render(&head, &sessions.iter().map(row).collect::<Vec<_>>())
+}
+
+/// What stands for one session among those of all processes.
+fn id((pid, session): &Of) -> String {
+    format!("{pid}/{}", session.id)
+}
+
+async fn end(wanted: &str) -> ExitCode {
+    // An id has a character that no name has.
+    if !wanted.contains('/')
+        && let Err(error) = SessionName::new(wanted)
+    {
+        eprintln!("lockhouse: {error}");
+        return ExitCode::from(USAGE);
+    }
+    let names = |of: &Of| vec![id(of), of.1.name.clone()];
+    let (pid, session) = match meant(&open().await, wanted, names) {
+        Meant::One(one) => one,
+        Meant::None => {
+            eprintln!(
+                "lockhouse: no session {} is open; `lockhouse sessions list` shows those that are",
+                printable(wanted)
+            );
+            return ExitCode::FAILURE;
+        }
+        Meant::Several(several) => {
+            eprintln!("lockhouse: several sessions may be meant, and none was ended; give the id of one:");
+            eprintln!("{}", shown(&several));
+            return ExitCode::FAILURE;
         }
     };
-    let mut count = 0;
-    for (pid, told) in orders::ask_all(&order).await {
-        if let Told::Ended(ended) = told {
-            count += orders::tell_ended(pid, &ended);
+    match orders::ask_one(pid, &Order::EndSessionWithId(session.id)).await {
+        Some(Told::Ended(ended)) if !ended.is_empty() => {
+            orders::tell_ended(pid, &ended);
+            ExitCode::SUCCESS
         }
-    }
-    match name {
-        Some(name) if count == 0 => {
-            eprintln!("lockhouse: no session {name} is open; `lockhouse sessions list` shows those that are");
+        Some(Told::Ended(_)) => {
+            eprintln!("lockhouse: the session {} has ended meanwhile", printable(&session.name));
             ExitCode::FAILURE
         }
-        _ => ExitCode::SUCCESS,
+        _ => {
+            eprintln!(
+                "lockhouse: the process {pid}, which has the session, did not end it: it is of another version, or busy"
+            );
+            ExitCode::FAILURE
+        }
     }
+}
+
+async fn end_all() -> ExitCode {
+    for (pid, told) in orders::ask_all(&Order::EndSessions(VERSION)).await {
+        if let Told::Ended(ended) = told {
+            orders::tell_ended(pid, &ended);
+        }
+    }
+    ExitCode::SUCCESS
 }

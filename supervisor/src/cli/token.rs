@@ -5,8 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
+use super::command_log::CommandLog;
 use super::{UNAVAILABLE, USAGE, complain_config, table};
 use crate::access::{Issued, TokenFile, TokenName};
+use crate::audit::TokenChange;
 use crate::config::{self, Files};
 use crate::gate::no_grant;
 
@@ -44,10 +46,11 @@ pub(super) fn token(files: &Files, command: Command) -> ExitCode {
         Ok(file) => file,
         Err(error) => return complain_config(&error),
     };
+    let log = || CommandLog::open(files);
     let done = match command {
-        Command::Create { name, only, expires } => create(&file, &name, only, expires),
+        Command::Create { name, only, expires } => create(&file, log, &name, only, expires),
         Command::List { json } => list(&file, json),
-        Command::Revoke { name } => revoke(&file, &name),
+        Command::Revoke { name } => revoke(&file, log, &name),
     };
     done.unwrap_or_else(|(reason, status)| {
         eprintln!("lockhouse: {reason}");
@@ -58,7 +61,13 @@ pub(super) fn token(files: &Files, command: Command) -> ExitCode {
 type Done = Result<ExitCode, (String, u8)>;
 
 /// The token is all that goes to standard output, so that it can be piped to where it is kept.
-fn create(file: &TokenFile, name: &TokenName, only: Vec<String>, expires: Option<Duration>) -> Done {
+fn create(
+    file: &TokenFile,
+    log: impl FnOnce() -> Result<CommandLog, String>,
+    name: &TokenName,
+    only: Vec<String>,
+    expires: Option<Duration>,
+) -> Done {
     if let Some(wrong) = only.iter().find_map(|name| no_grant(name)) {
         return Err((format!("--only: {wrong}"), USAGE));
     }
@@ -67,7 +76,20 @@ fn create(file: &TokenFile, name: &TokenName, only: Vec<String>, expires: Option
     }
     let until = expires.map(|after| SystemTime::now() + after);
     let only = (!only.is_empty()).then_some(only);
-    let token = file.create(name, until, only.clone()).map_err(|reason| (reason, USAGE))?;
+    // Who may come in is in the audit log, or does not come in.
+    let log = log().map_err(|reason| (format!("no token was made: {reason}"), UNAVAILABLE))?;
+    let change = TokenChange::Created { only: only.as_deref(), expires: until };
+    let mut is_recorded = false;
+    let record = || {
+        log.token(name.as_str(), change).map_err(|reason| format!("no token was made: {reason}"))?;
+        is_recorded = true;
+        Ok(())
+    };
+    let created = file.create(name, until, only.clone(), record);
+    if created.is_err() && is_recorded {
+        CommandLog::warn(log.token(name.as_str(), TokenChange::NotCreated));
+    }
+    let token = created.map_err(|reason| (reason, USAGE))?;
     let name = name.as_str();
     eprintln!("lockhouse: a token for {name}, in {}, which has its hash alone", file.path().display());
     match &only {
@@ -112,10 +134,13 @@ fn list(file: &TokenFile, as_json: bool) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-fn revoke(file: &TokenFile, name: &TokenName) -> Done {
+/// That must not fail for want of a record.
+fn revoke(file: &TokenFile, log: impl FnOnce() -> Result<CommandLog, String>, name: &TokenName) -> Done {
     match file.revoke(name) {
         Ok(true) => {
             println!("{} is revoked", name.as_str());
+            let recorded = log().and_then(|log| log.token(name.as_str(), TokenChange::Revoked));
+            CommandLog::warn(recorded);
             Ok(ExitCode::SUCCESS)
         }
         Ok(false) => {

@@ -46,6 +46,9 @@ pub(super) struct Document {
     tables: IgnoredAny,
     #[serde(skip)]
     pub(super) servers: Vec<Listed>,
+    /// The SHA-256 of the file.
+    #[serde(skip)]
+    pub(super) digest: Option<String>,
 }
 
 /// `[limits]`: what one execution may use.

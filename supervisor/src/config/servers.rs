@@ -12,6 +12,7 @@ use super::references::Surroundings;
 use super::roster::{Roster, usable};
 use super::unused::Unused;
 use super::{ConfigError, read};
+use crate::audit::digest;
 use crate::upstream::{ServerDefinition, ServerLimits};
 
 /// Servers of all files. Each is a process or a connection, held for as long as we run.
@@ -23,16 +24,19 @@ pub(super) struct Gathering<'s> {
     surroundings: &'s Surroundings,
     limits: ServerLimits,
     unused: Vec<Unused>,
+    /// The SHA-256 of each file.
+    digests: Vec<String>,
 }
 
 impl<'s> Gathering<'s> {
     pub(super) fn new(surroundings: &'s Surroundings, limits: ServerLimits) -> Self {
-        Self { roster: Roster::default(), surroundings, limits, unused: Vec::new() }
+        Self { roster: Roster::default(), surroundings, limits, unused: Vec::new(), digests: Vec::new() }
     }
 
     /// A file that was named on the command line.
     pub(super) fn file(&mut self, path: &Path) -> Result<(), ConfigError> {
         let source = read(path)?;
+        self.digests.push(digest::of_text(&source.text));
         let listing = dialects::read(&source, self.surroundings)?;
         let listing = listing.ok_or_else(|| dialects::without_servers(&source))?;
         self.list(&source.path, listing.servers);
@@ -53,6 +57,11 @@ impl<'s> Gathering<'s> {
             }
             done => done,
         }
+    }
+
+    /// The hashes of the files, in the order in which they count.
+    pub(super) fn digests(&self) -> &[String] {
+        &self.digests
     }
 
     /// What a file lists. Names that need no change go first: they are what the file's author means.

@@ -50,7 +50,7 @@ pub(super) async fn serve(stream: &Stream, supervisor: &Supervisor) {
         }
     };
     let conversing = async {
-        let mut watcher = supervisor.approvers().desk().watch(Seat::Socket);
+        let mut watcher = supervisor.approvers().desk().watch(Seat::Socket(super::person(stream)));
         if tell(stream, &FromSupervisor::Watching(VERSION)).await.is_err() {
             return;
         }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::executions::ListedRun;
-use crate::sessions::Listed;
+use crate::sessions::{Listed, Which};
 use crate::supervisor::Supervisor;
 
 /// Why a session ended, as the AI client is told.
@@ -15,8 +15,10 @@ const BY_A_PERSON: &str = "a person ended it with `lockhouse sessions end`";
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Order {
     ListSessions(u32),
-    /// Of this name.
+    /// Of this name, if one client alone has one.
     EndSession(String),
+    /// With this id, as they are listed.
+    EndSessionWithId(u64),
     EndSessions(u32),
     Health(u32),
     ListRuns(u32),
@@ -37,6 +39,11 @@ pub(crate) enum Told {
     Runs(Vec<ListedRun>),
     /// Those of these executions are being stopped.
     EndedRuns(Vec<String>),
+    /// Nothing was done.
+    Refused {
+        id: Option<u64>,
+        reason: String,
+    },
 }
 
 /// Does what is asked.
@@ -45,10 +52,23 @@ pub(super) fn carry_out(order: &Order, supervisor: &Supervisor) -> Told {
     match order {
         Order::Health(_) => Told::Health(serde_json::to_value(supervisor.health()).unwrap_or_default()),
         Order::ListSessions(_) => Told::Sessions(sessions.list()),
-        Order::EndSession(name) => Told::Ended(sessions.end(Some(name), BY_A_PERSON)),
+        Order::EndSession(name) => ended(sessions.end(Which::Named(name), BY_A_PERSON)),
+        Order::EndSessionWithId(id) => ended(sessions.end(Which::Numbered(*id), BY_A_PERSON)),
         Order::ListRuns(_) => Told::Runs(executions.list()),
         Order::EndRun(execution) => Told::EndedRuns(executions.end(Some(execution))),
         Order::EndRuns(_) => Told::EndedRuns(executions.end(None)),
-        Order::EndSessions(_) => Told::Ended(sessions.end(None, BY_A_PERSON)),
+        Order::EndSessions(_) => ended(sessions.end(Which::All, BY_A_PERSON)),
+    }
+}
+
+fn ended(ended: Result<Vec<String>, usize>) -> Told {
+    match ended {
+        Ok(names) => Told::Ended(names),
+        Err(count) => {
+            let reason = format!(
+                "{count} clients have a session of this name: end one of them by its id, as they are listed"
+            );
+            Told::Refused { id: None, reason }
+        }
     }
 }

@@ -60,7 +60,7 @@ async fn what_the_log_adds_to_a_call() {
             let subject =
                 Subject { execution, call, id, client: None, server: &server, item: &item, line: Some(3) };
             let started = Instant::now();
-            audit.call(subject, &permitted, None).expect("a record");
+            audit.call(subject, &permitted, None, None).expect("a record");
             let sent = started.elapsed();
             audit.outcome(subject, "ok", Duration::from_millis(3), 240).expect("a record");
             let told = started.elapsed();

@@ -5,10 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lockhouse_policies::{ClientName, PermittedCall, Policy, ScopedLimits};
 
+use crate::audit::digest;
+
 /// One policy, and how it stands to the newest.
 #[derive(Debug)]
 pub(super) struct Force {
     own: Arc<Policy>,
+    /// Of our own, as its files were written.
+    digest: Option<String>,
     newest: Arc<Mutex<Arc<Policy>>>,
     /// Made when it is needed: of which newest policy, and what it and our own are together.
     together: Mutex<Option<(Arc<Policy>, Arc<Policy>)>>,
@@ -17,15 +21,20 @@ pub(super) struct Force {
 impl Force {
     /// The first.
     pub(super) fn of(policy: Policy) -> Self {
-        let own = Arc::new(policy);
-        Self { newest: Arc::new(Mutex::new(own.clone())), own, together: Mutex::default() }
+        let (digest, own) = (digest_of(&policy), Arc::new(policy));
+        Self { newest: Arc::new(Mutex::new(own.clone())), own, digest, together: Mutex::default() }
     }
 
     /// Puts another one in force.
     pub(super) fn succeeded_by(&self, policy: Policy) -> Self {
-        let own = Arc::new(policy);
+        let (digest, own) = (digest_of(&policy), Arc::new(policy));
         *locked(&self.newest) = own.clone();
-        Self { own, newest: self.newest.clone(), together: Mutex::default() }
+        Self { own, digest, newest: self.newest.clone(), together: Mutex::default() }
+    }
+
+    /// The hash of our own.
+    pub(super) fn digest(&self) -> Option<&str> {
+        self.digest.as_deref()
     }
 
     /// What counts now.
@@ -54,6 +63,11 @@ impl Force {
         }
         limits
     }
+}
+
+fn digest_of(policy: &Policy) -> Option<String> {
+    let digests: Vec<String> = policy.texts().map(digest::of_text).collect();
+    digest::of_files(&digests)
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -10,7 +10,8 @@ use std::time::Duration;
 use lockhouse_policies::Policy;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::Supervisor;
+use super::{Supervisor, note};
+use crate::audit::{InForceDigests, Reload, ReloadCause};
 use crate::config::Settings;
 use crate::gate::Gate;
 use crate::upstream::{Notice, Upstreams};
@@ -22,15 +23,21 @@ const END_MARGIN: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct InForce {
     gate: Gate,
+    /// The hash of the configuration and the servers files.
+    configuration: Option<String>,
     /// Cancelled when this goes.
     over: CancellationToken,
     _guard: DropGuard,
 }
 
 impl InForce {
-    pub(super) fn new(gate: Gate) -> Arc<Self> {
+    pub(super) fn new(gate: Gate, configuration: Option<String>) -> Arc<Self> {
         let over = CancellationToken::new();
-        Arc::new(Self { gate, over: over.clone(), _guard: over.drop_guard() })
+        Arc::new(Self { gate, configuration, over: over.clone(), _guard: over.drop_guard() })
+    }
+
+    fn digests(&self) -> InForceDigests<'_> {
+        InForceDigests { policy: self.gate.policy_digest(), configuration: self.configuration.as_deref() }
     }
 }
 
@@ -48,8 +55,16 @@ impl Supervisor {
         self.in_force.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts another configuration in force.
-    pub(crate) fn reload(&self, settings: Settings, policy: Policy) {
+    /// Another configuration was to be loaded, and cannot be: what was in force stays.
+    pub(crate) fn reload_refused(&self, cause: ReloadCause, reason: &str) {
+        let in_force = self.gate();
+        let (now, before) = (in_force.digests(), in_force.digests());
+        note(in_force.audit().reload(Reload { cause, refused: Some(reason), now, before }));
+    }
+
+    /// Puts another configuration in force. That takes effect even where it cannot be recorded: it may take something away, and
+    /// no call is made without a record anyway.
+    pub(crate) fn reload(&self, cause: ReloadCause, settings: Settings, policy: Policy) {
         for refusal in &settings.refused {
             tracing::warn!("{refusal}");
         }
@@ -63,9 +78,12 @@ impl Supervisor {
         self.gate().audit().keep_out(upstreams.secrets().and(&self.gate().upstreams().secrets()));
         let before = {
             let mut in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
-            let next = InForce::new(in_force.succeeded_by(policy, upstreams));
+            let next = InForce::new(in_force.succeeded_by(policy, upstreams), settings.digest);
             std::mem::replace(&mut *in_force, next)
         };
+        let in_force = self.gate();
+        let digests = (in_force.digests(), before.digests());
+        note(in_force.audit().reload(Reload { cause, refused: None, now: digests.0, before: digests.1 }));
         self.life.reloaded();
         self.gate().upstreams().notices().tell(Notice::Everything);
         tracing::info!(

@@ -91,11 +91,50 @@ fn records_are_found_by_what_they_say() {
             ensure(rows.lines().count() == events.len(), &rows),
         );
     }
-    let wrong = lockhouse.run(&["audit", "query", "--since", "yesterday"]);
-    table.row(
-        "a time that is none",
-        ensure(wrong.status == Some(2) && wrong.stderr.contains("2026-01-31"), &wrong),
-    );
+    table.finish();
+}
+
+#[test]
+fn options_that_no_record_can_fit_are_refused_with_what_may_be_meant() {
+    let (lockhouse, _) = written();
+    let mut table = Table::new("options that no record can fit");
+    for (options, told) in [
+        (&["--since", "yesterday"][..], "2026-01-31"),
+        (&["--until", "2026-02-31"], "2026-01-31"),
+        (&["--since", "1h", "--until", "2h"], "--since is later than --until"),
+        (&["--event", "cal"], "did you mean \"call\"?"),
+        (&["--event", "open"], "They are execution, skill, call"),
+        (&["--outcome", "tool_faild"], "did you mean \"tool_failed\"?"),
+        (&["--decision", "denied"], "[possible values: allow, ask, deny]"),
+        (&["--execution", "zz"], "or its beginning"),
+        (&["--execution", "0191a2b3c4d5"], "or its beginning"),
+        (&["--execution", ""], "or its beginning"),
+    ] {
+        for command in [&["audit", "query"][..], &["audit", "export", "--format", "ocsf"]] {
+            let finished = lockhouse.run(&[command, options].concat());
+            let is_refused =
+                finished.status == Some(2) && finished.stderr.contains(told) && finished.stdout.is_empty();
+            table.row(format!("{} {}", command[1], options.join(" ")), ensure(is_refused, &finished));
+        }
+    }
+    for (options, told) in [
+        (&["--server", "fixtur"][..], "the log has no server \"fixtur\"; did you mean \"fixture\"?"),
+        (&["--tool", "ad"], "the log has no tool \"ad\"; did you mean \"add\"?"),
+        (&["--client", "somebody"], "the log has no client \"somebody\""),
+        (&["--outcome", "timeout"], ""),
+        (&["--event", "login"], ""),
+        (&["--until", "2020-01-01"], ""),
+    ] {
+        let finished = lockhouse.run(&[&["audit", "query"], options].concat());
+        let said = finished.stderr.contains("no records") && finished.stderr.contains(told);
+        let holds = finished.status == Some(0) && said && finished.stdout.is_empty();
+        table.row(format!("nothing is so: {}", options.join(" ")), ensure(holds, &finished));
+    }
+    let control = lockhouse.run(&["audit", "query", "--event", "outcome", "--outcome", "tool_failed"]);
+    let holds = control.status == Some(0) && control.stdout.lines().count() == 1 && control.stderr.is_empty();
+    table.row("control: what there is", ensure(holds, &control));
+    let fresh = Lockhouse::new().run(&["audit", "query"]);
+    table.row("no log yet", ensure(fresh.status == Some(0) && fresh.stderr.contains("no records"), &fresh));
     table.finish();
 }
 

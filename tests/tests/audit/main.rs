@@ -1,11 +1,13 @@
 //! The audit log: what is in it, what is not, and what is told of one that somebody changed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
 
+mod administration;
 mod commands;
 mod events;
 mod failures;
 mod kills;
 mod processes;
+mod programs;
 mod size;
 mod tampering;
 mod values;

@@ -184,6 +184,14 @@ fn a_login_brings_a_token_that_only_the_server_sees() {
     table.row("logout", ensure(out.status == Some(0) && token_files(&lockhouse).is_empty(), &out));
     let again = lockhouse.run(&["server", "logout", "web"]);
     table.row("logout again", ensure(again.stdout.contains("no token"), &again));
+    let records = lockhouse.records();
+    let logins: Vec<&Value> = records.iter().filter(|record| record["event"] == "login").collect();
+    let outcomes: Vec<&str> = logins.iter().filter_map(|login| login["outcome"].as_str()).collect();
+    table.row("recorded", equal(&outcomes, &vec!["answered", "granted", "logged out"]));
+    let whose = logins.iter().all(|login| login["server"] == "web" && login["uid"].is_u64());
+    table.row("with the server and the user", ensure(whose, &logins));
+    let secrets = format!("{records:?}").matches("SEKRET").count();
+    table.row("and no secret", equal(&secrets, &0));
     table.finish();
 }
 

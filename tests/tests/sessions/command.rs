@@ -31,7 +31,19 @@ async fn sessions_are_listed_and_ended() {
     table.row("one that runs", equal(text(&row("chart2", session.pid())["state"]), "running"));
     table.row("one of another client", ensure(row("report", other.pid())["runs"] == 1, &rows));
     let shown = run(&["list"]).stdout;
-    let heads = ["session", "language", "state", "runs", "report", "chart2", &session.pid().to_string()];
+    let heads = [
+        "id",
+        "session",
+        "owner",
+        "connection ",
+        "(lockhouse-tests)",
+        "language",
+        "state",
+        "runs",
+        "report",
+        "chart2",
+        &session.pid().to_string(),
+    ];
     table.row("for people", ensure(heads.iter().all(|head| shown.contains(head)), &shown));
 
     let ended = run(&["end", "chart2"]);
@@ -43,11 +55,22 @@ async fn sessions_are_listed_and_ended() {
     let holds =
         answer["status"] == "cancelled" && text(&answer["session"]["ended"]).contains("a person ended it");
     table.row("and its run is cancelled", ensure(holds, &answer));
-    let ended = run(&["end", "report"]);
-    let both = [session.pid(), other.pid()]
-        .iter()
-        .all(|pid| ended.stdout.contains(&format!("report: ended (lockhouse {pid})")));
-    table.row("of every client", ensure(both, &ended));
+    let refused = run(&["end", "report"]);
+    let id = |pid: u32| format!("{pid}/{}", row("report", pid)["id"]);
+    let ids = [session.pid(), other.pid()].iter().all(|pid| refused.stderr.contains(&id(*pid)));
+    let none =
+        refused.status == Some(1) && refused.stderr.contains("none was ended") && refused.stdout.is_empty();
+    table.row("a name that two clients use", ensure(ids && none, &refused));
+    table.row("and both go on", equal(listed().len(), 3));
+    let ended = run(&["end", &id(session.pid())]);
+    let one = format!("report: ended (lockhouse {})\n", session.pid());
+    table.row("one of them by its id", equal(&ended.stdout, &one));
+    let left: Vec<Value> =
+        listed().iter().filter(|row| row["name"] == "report").map(|row| row["pid"].clone()).collect();
+    table.row("and the other one goes on", equal(left, vec![json!(other.pid())]));
+    let prefix = run(&["end", "rep"]);
+    let one = format!("report: ended (lockhouse {})\n", other.pid());
+    table.row("the beginning of a name", ensure(prefix.status == Some(0) && prefix.stdout == one, &prefix));
     let answer = session.run_in("report", "python", "1").await;
     table.row("its client is told", ensure(told(&answer).contains("a person ended it"), &answer));
     let again = run(&["end", "nothing"]);
@@ -61,6 +84,7 @@ async fn sessions_are_listed_and_ended() {
     for (arguments, words) in [
         (&["end"][..], "Usage"),
         (&["end", "a b"], "1 to 64 letters"),
+        (&["end", ""], "1 to 64 letters"),
         (&["end", "x", "--all"], "cannot be used with"),
         (&[], "Usage"),
     ] {

@@ -49,6 +49,52 @@ async fn a_session_is_alone() {
     table.finish();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn two_clients_of_one_process_have_sessions_of_one_name_and_each_is_ended_alone() {
+    let lockhouse = Lockhouse::new();
+    let made = |name: &str| lockhouse.run(&["token", "create", name]).stdout.trim().to_owned();
+    let (ada, bob) = (made("ada"), made("bob"));
+    let door = lockhouse.door().await;
+    let arguments = |code: &str| json!({"language": "python", "code": code, "session": "report"});
+    for token in [&ada, &bob] {
+        door.visitor(Some(token)).call("run_code", arguments("kept = 1")).await;
+    }
+    let listed = || {
+        let listed = lockhouse.run(&["sessions", "list", "--json"]).stdout;
+        serde_json::from_str::<Vec<serde_json::Value>>(&listed).unwrap()
+    };
+    let owners = || listed().iter().map(|row| text(&row["owner"]).to_owned()).collect::<Vec<_>>();
+    let mut table = Table::new("sessions of one name");
+    table.row("whose they are", equal(owners(), vec!["token:ada".to_owned(), "token:bob".to_owned()]));
+    let row = listed().into_iter().find(|row| row["owner"] == "token:bob").unwrap();
+    // A program at the control socket that knows the name alone.
+    let socket = lockhouse.path(&format!("run/lockhouse/control-{}.sock", row["pid"]));
+    let refused = asked(&socket, &json!({"end_session": "report"}));
+    let is_told = text(&refused["refused"]["reason"]).contains("2 clients have a session of this name");
+    table.row("by its name, at the socket", ensure(is_told, &refused));
+    table.row("both go on", equal(owners().len(), 2));
+    let ended = lockhouse.run(&["sessions", "end", &format!("{}/{}", row["pid"], row["id"])]);
+    table.row("one by its id", ensure(ended.status == Some(0), &ended));
+    table.row("the other one goes on", equal(owners(), vec!["token:ada".to_owned()]));
+    let kept = door.visitor(Some(&ada)).call("run_code", arguments("kept")).await;
+    table.row("with its variables", equal(kept["value"].clone(), json!(1)));
+    let gone = door.visitor(Some(&bob)).call("run_code", arguments("kept")).await;
+    table.row("whose owner is told", ensure(told(&gone).contains("a person ended it"), &gone));
+    let alone = asked(&socket, &json!({"end_session": "report"}));
+    table.row("by a name of one client, at the socket", equal(alone, json!({"ended": ["report"]})));
+    table.finish();
+}
+
+/// What the control socket answers to one line.
+fn asked(socket: &std::path::Path, line: &serde_json::Value) -> serde_json::Value {
+    use std::io::{Read, Write};
+    let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
+    stream.write_all(format!("{line}\n").as_bytes()).unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    serde_json::from_str(&said).unwrap()
+}
+
 #[tokio::test]
 async fn names_that_are_none_are_refused() {
     let session = Lockhouse::new().serve().await;

@@ -80,15 +80,17 @@ impl TokenFile {
         }
     }
 
-    /// Makes a token for somebody.
+    /// Makes a token for somebody. `record` is called once it is sure that it can be made and before it is written; without a
+    /// record there is no token.
     ///
     /// # Errors
-    /// That they have one, or that it cannot be written.
+    /// That they have one, that it cannot be recorded, or that it cannot be written.
     pub(crate) fn create(
         &self,
         name: &TokenName,
         expires: Option<SystemTime>,
         only: Option<Vec<String>>,
+        record: impl FnOnce() -> Result<(), String>,
     ) -> Result<Token, String> {
         let _lock = self.lock()?;
         let (mut tokens, now) = (self.read()?, SystemTime::now());
@@ -105,6 +107,7 @@ impl TokenFile {
         let token = Token::new().map_err(|_| "the system gives no randomness".to_owned())?;
         let (sha256, created, expires) = (token.digest(), seconds(now), expires.map(seconds));
         tokens.push(Issued { name: name.clone(), sha256, created, expires, revoked: None, only });
+        record()?;
         self.write(tokens).map(|()| token)
     }
 

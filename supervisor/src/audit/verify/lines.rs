@@ -52,6 +52,10 @@ pub(super) struct Members {
     pub(super) torn: u64,
     #[serde(default)]
     pub(super) reason: String,
+    /// Of an execution, or of a skill.
+    pub(super) language: Option<String>,
+    pub(super) code: Option<String>,
+    pub(super) code_kept: Option<String>,
     /// Of the index.
     #[serde(default)]
     pub(super) first: String,

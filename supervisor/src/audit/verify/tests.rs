@@ -58,7 +58,8 @@ impl Log {
 
     fn findings(&self, key: &PublicKey, kind: Kind) -> Vec<Finding> {
         let mut findings = Vec::new();
-        verify(self.directory.path(), key, &mut |finding| findings.push(finding)).expect("readable");
+        verify(self.directory.path(), Place::Copy, key, &mut |finding| findings.push(finding))
+            .expect("readable");
         findings.retain(|finding| finding.kind == kind);
         findings
     }

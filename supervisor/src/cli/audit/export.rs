@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::{Done, Wanted};
+use super::Done;
+use super::query::matching;
+use super::wanted::{Wanted, misused};
 use crate::audit::ocsf::Events;
-use crate::audit::read::records;
 use crate::cli::output;
 
 #[derive(Debug, clap::Args)]
@@ -25,14 +26,22 @@ enum Format {
 
 pub(super) fn export(directory: &Path, arguments: &Arguments) -> Done {
     let Format::Ocsf = arguments.format;
-    let mut events = Events::default();
-    for found in records(directory, &arguments.wanted.filter())? {
+    let filter = match arguments.wanted.filter() {
+        Ok(filter) => filter,
+        Err(reason) => return Ok(misused(&reason)),
+    };
+    let (mut events, mut is_empty) = (Events::default(), true);
+    for found in matching(directory, &filter)? {
+        is_empty = false;
         for event in events.of(found?) {
             println!("{event}");
         }
         if output::unread() {
             return Ok(ExitCode::SUCCESS);
         }
+    }
+    if is_empty {
+        return Ok(arguments.wanted.tell_none(directory)?);
     }
     for event in events.left_over() {
         println!("{event}");

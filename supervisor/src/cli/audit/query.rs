@@ -1,11 +1,13 @@
 //! `lockhouse audit query`
 
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use super::Done;
 use super::row::row;
-use super::{Done, Wanted};
-use crate::audit::read::{Found, records};
+use super::wanted::{Wanted, misused};
+use crate::audit::read::{Filter, Found, ReadError, records};
 use crate::cli::output;
 
 #[derive(Debug, clap::Args)]
@@ -18,20 +20,40 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn query(directory: &Path, arguments: &Arguments) -> Done {
-    for found in records(directory, &arguments.wanted.filter())? {
-        print(&found?, arguments.json);
+    let filter = match arguments.wanted.filter() {
+        Ok(filter) => filter,
+        Err(reason) => return Ok(misused(&reason)),
+    };
+    let mut is_empty = true;
+    for found in matching(directory, &filter)? {
+        is_empty &= !print(&found?, arguments.json);
         if output::unread() {
-            break;
+            return Ok(ExitCode::SUCCESS);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    match is_empty {
+        true => Ok(arguments.wanted.tell_none(directory)?),
+        false => Ok(ExitCode::SUCCESS),
+    }
 }
 
-/// One record, as a line for people or as it is.
-pub(super) fn print(found: &Found, json: bool) {
+/// The records that are wanted; none where nothing was recorded yet.
+pub(super) fn matching(
+    directory: &Path,
+    filter: &Filter,
+) -> Result<impl Iterator<Item = Result<Found, ReadError>>, ReadError> {
+    match records(directory, filter) {
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None.into_iter().flatten()),
+        found => found.map(|found| Some(found).into_iter().flatten()),
+    }
+}
+
+/// One record, as a line for people or as it is. Whether there was anything to print.
+pub(super) fn print(found: &Found, json: bool) -> bool {
     if json {
         println!("{}", found.text);
-    } else if let Some(row) = row(&found.record) {
-        println!("{row}");
+        return true;
     }
+    let row = row(&found.record);
+    row.inspect(|row| println!("{row}")).is_some()
 }

@@ -3,7 +3,7 @@
 use lockhouse_policies::printable;
 use serde_json::{Map, Value};
 
-use crate::audit::{About, Arguments, Event, Record};
+use crate::audit::{About, Administration, Arguments, Event, Record};
 
 /// Characters of an execution's identifier that are shown: `audit show` takes them.
 const EXECUTION_CHARS: usize = 18;
@@ -17,7 +17,7 @@ pub(super) fn row(record: &Record) -> Option<String> {
     let time = shown_time(&record.time);
     let execution: String = execution.chars().take(EXECUTION_CHARS).collect();
     let event = name(&record.event);
-    let row = format!("{time}  {execution:EXECUTION_CHARS$}  {event:9}  {what:WHAT_CHARS$}  {told}");
+    let row = format!("{time}  {execution:EXECUTION_CHARS$}  {event:10}  {what:WHAT_CHARS$}  {told}");
     Some(printable(row.trim_end()))
 }
 
@@ -38,6 +38,8 @@ fn name(event: &Event) -> &'static str {
     match event {
         Event::Execution { .. } => "execution",
         Event::Skill { .. } => "skill",
+        Event::Refusal { .. } => "refusal",
+        Event::Administration(Administration { event, .. }) => event,
         Event::Call { .. } => "call",
         Event::Approval { .. } => "approval",
         Event::Denial { .. } => "denial",
@@ -56,6 +58,15 @@ fn parts(event: &Event) -> Option<(&str, String, String)> {
             let told = format!("{code_bytes} bytes{client}; servers: {}", servers.join(", "));
             (execution, language.clone(), told)
         }
+        Event::Refusal { execution, client, language, outcome, reason, left_out } => {
+            let client = client.as_ref().map(|client| format!(" from {client}")).unwrap_or_default();
+            let left_out = match left_out {
+                0 => String::new(),
+                count => format!(" ({count} more of this client have no record)"),
+            };
+            (execution, language.clone(), format!("{outcome}{client}: {reason}{left_out}"))
+        }
+        Event::Administration(administration) => ("", administration.subject.clone(), done(administration)),
         Event::Skill { execution, skill, version, code, .. } => {
             (execution, skill.clone(), format!("version {version}, code {}", code.get(..16).unwrap_or(code)))
         }
@@ -66,8 +77,10 @@ fn parts(event: &Event) -> Option<(&str, String, String)> {
             let told = format!("{line}{} {decision}{approval} ({rule})", with(arguments));
             (&about.execution, item(about), told)
         }
-        Event::Approval { about, digest, through, outcome } => {
-            let through = through.as_ref().map(|through| format!(" through {through}")).unwrap_or_default();
+        Event::Approval { about, digest, through, outcome, uid } => {
+            let uid = uid.map(|uid| format!(", user {uid}")).unwrap_or_default();
+            let through =
+                through.as_ref().map(|through| format!(" through {through}{uid}")).unwrap_or_default();
             (
                 &about.execution,
                 item(about),
@@ -89,6 +102,17 @@ fn parts(event: &Event) -> Option<(&str, String, String)> {
         }
         Event::Chain => return None,
     })
+}
+
+/// What was done, by whom, and what it is known by.
+fn done(administration: &Administration) -> String {
+    let Administration { outcome, reason, digest, uid, login_uid, .. } = administration;
+    let by = uid.map(|uid| format!(" by user {uid}")).unwrap_or_default();
+    let login = login_uid.filter(|login| Some(*login) != *uid);
+    let login = login.map(|login| format!(" (logged in as {login})")).unwrap_or_default();
+    let digest = digest.as_ref().map(|digest| format!(", {}", digest.get(..16).unwrap_or(digest)));
+    let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{outcome}{by}{login}{}{reason}", digest.unwrap_or_default())
 }
 
 fn item(about: &About) -> String {

@@ -9,12 +9,12 @@ use lockhouse_policies::printable;
 
 use super::Done;
 use super::row::{shown_time, story_row};
-use crate::audit::read::{Filter, records};
-use crate::audit::{Event, code};
-use crate::files;
+use super::verify::TAMPERED;
+use crate::audit::code::{Kept, Recorded, compare};
+use crate::audit::read::{Filter, Found, records};
+use crate::audit::verify::{Place, verify};
+use crate::audit::{AuditSettings, Event, PublicKey, SegmentName};
 
-/// Programs are smaller than this by configuration.
-const CODE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Characters of an identifier: fewer could be of very many.
 const EXECUTION_CHARS_MIN: usize = 4;
 const EXECUTION_CHARS: usize = 36;
@@ -30,48 +30,135 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 }
 
-pub(super) fn show(directory: &Path, arguments: &Arguments) -> Done {
+pub(super) fn show(settings: &AuditSettings, arguments: &Arguments) -> Done {
+    let directory = &settings.directory;
     let execution = the_one(directory, &arguments.execution.to_lowercase())?;
     let filter = Filter { execution: Some(execution.clone()), since: began(&execution), ..Filter::default() };
-    let mut start = None;
+    let (mut start, mut is_genuine) = (None, true);
+    let mut segments = BTreeSet::new();
+    for found in records(directory, &filter)? {
+        segments.insert(found?.segment);
+    }
+    // First: whatever is said after it is said by a log that somebody changed.
+    for segment in segments.iter().filter(|segment| !is_as_written(settings, segment)) {
+        let told = format!(
+            "WARNING: {segment} is NOT as it was written; `lockhouse audit verify` says what was changed"
+        );
+        warn(&told, arguments.json);
+        is_genuine = false;
+    }
     for found in records(directory, &filter)? {
         let found = found?;
-        if arguments.json {
-            println!("{}", found.text);
-            continue;
-        }
         let time = humantime::parse_rfc3339(&found.record.time).unwrap_or(SystemTime::UNIX_EPOCH);
         let start = *start.get_or_insert(time);
-        let since = time.duration_since(start).unwrap_or_default().as_secs_f64() * 1000.0;
-        if let Event::Execution { execution, client, language, servers, code, code_bytes } =
-            &found.record.event
-        {
-            println!("execution  {}", printable(execution));
-            println!("began      {} UTC", shown_time(&found.record.time));
-            println!("from       {}", printable(client.as_deref().unwrap_or("the command line")));
-            println!("servers    {}", printable(&servers.join(", ")));
-            println!("code       {}, {code_bytes} bytes, SHA-256 {}\n", printable(language), printable(code));
-            print_code(directory, language, code);
-        } else if let Some(row) = story_row(&found.record, since) {
-            println!("{row}");
+        if arguments.json {
+            println!("{}", found.text);
+            let warning = program_of(directory, &found).and_then(|kept| warning(&kept));
+            warning.iter().for_each(|warning| warn(warning, true));
+            is_genuine &= warning.is_none();
+            continue;
         }
+        let since = time.duration_since(start).unwrap_or_default().as_secs_f64() * 1000.0;
+        is_genuine &= print(directory, &found, since);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if is_genuine { ExitCode::SUCCESS } else { ExitCode::from(TAMPERED) })
 }
 
-fn print_code(directory: &Path, language: &str, hash: &str) {
-    // What the log says is no path.
-    let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let path = code::path(directory, language, hash);
-    match files::read_bounded(&path, CODE_BYTES_MAX) {
-        Ok(Some(code)) if is_hash => {
-            for (number, line) in code.lines().enumerate() {
-                println!("{:>6}  {}", number + 1, printable(line));
-            }
-            println!();
+/// Beside what it is about, or on standard error where standard output is for programs.
+fn warn(warning: &str, for_programs: bool) {
+    match for_programs {
+        true => eprintln!("lockhouse: {warning}"),
+        false => println!("{warning}"),
+    }
+}
+
+/// One record of the story. Whether the program that it is about, if any, is the one that ran.
+fn print(directory: &Path, found: &Found, since_ms: f64) -> bool {
+    let Event::Execution { execution, client, language, servers, code, code_bytes, policy, .. } =
+        &found.record.event
+    else {
+        if let Some(row) = story_row(&found.record, since_ms) {
+            println!("{row}");
         }
-        Ok(_) => println!("The code was not kept, or not for so long.\n"),
-        Err(error) => println!("The code cannot be read: {error}\n"),
+        let kept = program_of(directory, found);
+        let warning = kept.as_ref().and_then(warning);
+        warning.iter().for_each(|warning| println!("{warning}"));
+        return warning.is_none();
+    };
+    println!("execution  {}", printable(execution));
+    println!("began      {} UTC", shown_time(&found.record.time));
+    println!("from       {}", printable(client.as_deref().unwrap_or("the command line")));
+    println!("servers    {}", printable(&servers.join(", ")));
+    if let Some(policy) = policy {
+        println!("policy     SHA-256 {}", printable(policy));
+    }
+    println!("code       {}, {code_bytes} bytes, SHA-256 {}\n", printable(language), printable(code));
+    let Some(kept) = program_of(directory, found) else { return true };
+    print_code(&kept)
+}
+
+/// What the file is of the program that a record names, if it names one.
+fn program_of(directory: &Path, found: &Found) -> Option<std::io::Result<Kept>> {
+    let (language, code, kept) = match &found.record.event {
+        Event::Execution { language, code, code_kept, .. }
+        | Event::Skill { language, code, code_kept, .. } => (language, code, code_kept.as_deref()),
+        _ => return None,
+    };
+    Some(compare(directory, Recorded { language, code, kept }))
+}
+
+/// What is wrong with the file of a program.
+fn warning(kept: &std::io::Result<Kept>) -> Option<String> {
+    let told = match kept {
+        Ok(Kept::Genuine(_) | Kept::Redacted(_) | Kept::Unverifiable(_) | Kept::NotKept) => return None,
+        Ok(Kept::Replaced { file, found }) => {
+            format!("{} is NOT the program that ran: {found}. It is not shown", file.display())
+        }
+        Ok(Kept::Removed { file }) => {
+            format!("the program that ran was kept, and {} was removed", file.display())
+        }
+        Err(error) => format!("the program cannot be read: {error}"),
+    };
+    Some(printable(&format!("WARNING: {told}")))
+}
+
+/// Whether it is the program that ran.
+fn print_code(kept: &std::io::Result<Kept>) -> bool {
+    match kept {
+        Ok(Kept::Genuine(text)) => numbered(text),
+        Ok(Kept::Redacted(text)) => {
+            println!("As it ran, but for secrets of the configuration:\n");
+            numbered(text);
+        }
+        Ok(Kept::Unverifiable(text)) => {
+            println!("NOT VERIFIED: this text is without secrets, and its record has no hash of it:\n");
+            numbered(text);
+        }
+        Ok(Kept::NotKept) => println!("The code was not kept, or not for so long.\n"),
+        Ok(Kept::Replaced { .. } | Kept::Removed { .. }) | Err(_) => {}
+    }
+    let warning = warning(kept);
+    warning.iter().for_each(|warning| println!("{warning}\n"));
+    warning.is_none()
+}
+
+fn numbered(text: &str) {
+    for (number, line) in text.lines().enumerate() {
+        println!("{:>6}  {}", number + 1, printable(line));
+    }
+    println!();
+}
+
+/// Whether the segment that the story is from is as it was written. Without a key nobody can say.
+fn is_as_written(settings: &AuditSettings, segment: &SegmentName) -> bool {
+    let Ok(Some(key)) = PublicKey::of(&settings.keys) else { return true };
+    let path = settings.directory.join(segment.as_str());
+    match verify(&path, Place::ChainAlone, &key, &mut |_| {}) {
+        Ok(verified) => verified.faults == 0,
+        Err(error) => {
+            eprintln!("lockhouse: {error}");
+            false
+        }
     }
 }
 
@@ -93,7 +180,7 @@ fn the_one(directory: &Path, prefix: &str) -> Result<String, Box<dyn std::error:
     let filter = Filter { execution: Some(prefix.to_owned()), since, ..Filter::default() };
     let mut meant = BTreeSet::new();
     for found in records(directory, &filter)? {
-        if let Event::Execution { execution, .. } = found?.record.event {
+        if let Event::Execution { execution, .. } | Event::Refusal { execution, .. } = found?.record.event {
             meant.insert(execution);
         }
         if is_whole && !meant.is_empty() || meant.len() > LISTED_MAX {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Done;
 use super::query::print;
 use crate::audit::read::{Found, ReadError};
-use crate::audit::{Follower, SegmentName, segments};
+use crate::audit::{Follower, News, SegmentName, segments};
 use crate::cli::output;
 
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(200);
@@ -30,6 +30,9 @@ pub(in crate::cli) struct Arguments {
 pub(super) async fn tail(directory: &Path, arguments: &Arguments) -> Done {
     let mut followers = BTreeMap::new();
     let latest = latest(directory, arguments.lines, &mut followers)?;
+    if latest.is_empty() && arguments.lines > 0 && !arguments.follow {
+        super::wanted::no_records();
+    }
     print_all(&latest, arguments);
     while arguments.follow && !output::unread() {
         tokio::time::sleep(LOOK_AGAIN_AFTER).await;
@@ -38,7 +41,11 @@ pub(super) async fn tail(directory: &Path, arguments: &Arguments) -> Done {
         let mut news = Vec::new();
         for name in names {
             let follower = followers.entry(name.clone()).or_insert_with(|| Follower::at_start(name));
-            news.extend(follower.next(directory)?);
+            let News { found, disturbed } = follower.next(directory)?;
+            if let Some(disturbed) = disturbed {
+                eprintln!("lockhouse: WARNING: {disturbed}");
+            }
+            news.extend(found);
         }
         news.sort_by(|one: &Found, other| one.record.time.cmp(&other.record.time));
         print_all(&news, arguments);
@@ -63,7 +70,7 @@ fn latest(
     let mut latest: Vec<Found> = Vec::new();
     for name in segments_of(directory)?.into_iter().rev() {
         let mut follower = Follower::near_end(directory, name.clone());
-        let found = follower.next(directory)?;
+        let News { found, .. } = follower.next(directory)?;
         latest.extend(found.into_iter().filter(|found| super::row::row(&found.record).is_some()));
         latest.sort_by(|one, other| other.record.time.cmp(&one.record.time));
         latest.truncate(count);
@@ -75,6 +82,6 @@ fn latest(
 
 fn print_all(found: &[Found], arguments: &Arguments) {
     for found in found {
-        print(found, arguments.json);
+        let _ = print(found, arguments.json);
     }
 }

@@ -8,7 +8,9 @@ use serde_json::json;
 use similar::TextDiff;
 
 use super::{find, load};
+use crate::audit::digest;
 use crate::catalog::Catalogue;
+use crate::cli::command_log::CommandLog;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::{UNAVAILABLE, USAGE, complain};
 use crate::config::Files;
@@ -86,9 +88,31 @@ pub(super) async fn accept(files: &Files, arguments: &AcceptArguments) -> Result
         }
         Err(error) => eprintln!("lockhouse: {error}; all of its tools are pinned anew"),
     }
+    record(files, &name, &catalogue, &only)?;
     let accepted = pins.accept(&catalogue, &only).map_err(|error| complain(&error, UNAVAILABLE))?;
     println!("{accepted} tools of {name} are accepted as they are.");
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is accepted is in the audit log, or is not accepted.
+fn record(
+    files: &Files,
+    name: &ServerName,
+    catalogue: &Catalogue,
+    only: &[ToolName],
+) -> Result<(), ExitCode> {
+    let accepted = catalogue.tools.iter().filter(|tool| only.is_empty() || only.contains(&tool.name));
+    let accepted: Vec<(String, &str)> =
+        accepted.map(|tool| (tool.name.to_string(), tool.fingerprint.as_str())).collect();
+    let lines: String =
+        accepted.iter().map(|(tool, fingerprint)| format!("{fingerprint} {tool}\n")).collect();
+    let tools: Vec<String> = accepted.into_iter().map(|(tool, _)| tool).collect();
+    let log = CommandLog::open(files);
+    let recorded = log.and_then(|log| log.definitions_accepted(name, &tools, &digest::of_text(&lines)));
+    recorded.map_err(|reason| {
+        eprintln!("lockhouse: nothing of {name} was accepted: {reason}");
+        ExitCode::from(UNAVAILABLE)
+    })
 }
 
 fn show(changes: &[Change]) {

@@ -10,6 +10,8 @@ use lockhouse_protocol::ServerName;
 use tokio::sync::mpsc;
 
 use self::callback::Callback;
+use crate::audit::LoginStep;
+use crate::cli::command_log::CommandLog;
 use crate::cli::terminal::harmless;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config};
 use crate::config::{Files, Settings};
@@ -41,6 +43,11 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
         Ok(found) => found,
         Err(status) => return status,
     };
+    // Before a person goes to a browser for nothing.
+    let log = match CommandLog::open(files) {
+        Ok(log) => log,
+        Err(reason) => return unrecorded(&name, &reason),
+    };
     let port = match &endpoint.authorization {
         Authorization::OAuth(client) => client.callback_port.unwrap_or(0),
         _ => 0,
@@ -66,7 +73,13 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
         eprintln!("lockhouse: nobody answered within {} minutes", PATIENCE.as_secs() / 60);
         return ExitCode::from(UNAVAILABLE);
     };
-    match in_time(login.finish(&answer)).await {
+    if let Err(reason) = log.login(&name, LoginStep::Answered) {
+        return unrecorded(&name, &reason);
+    }
+    let finished = in_time(login.finish(&answer)).await;
+    let step = if finished.is_ok() { LoginStep::Granted } else { LoginStep::Failed };
+    CommandLog::warn(log.login(&name, step));
+    match finished {
         Ok(granted) => {
             let until = granted.until.map(humantime::format_rfc3339_seconds);
             let lasts = match (until, granted.renews_itself) {
@@ -83,16 +96,26 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
     }
 }
 
-/// Forgets the token.
+/// Whoever logs in is in the audit log, or is not logged in.
+fn unrecorded(name: &ServerName, reason: &str) -> ExitCode {
+    eprintln!("lockhouse: not logged in to {name}: {reason}");
+    ExitCode::from(UNAVAILABLE)
+}
+
+/// Forgets the token. That must not fail for want of a record.
 pub(super) fn logout(files: &Files, name: &str) -> ExitCode {
     let (name, endpoint) = match find(files, name) {
         Ok(found) => found,
         Err(status) => return status,
     };
     match log_out(&name, &endpoint) {
-        Ok(true) => println!(
-            "Forgot the token of {name}. The authorization server is not told; revoke it there if you must."
-        ),
+        Ok(true) => {
+            println!(
+                "Forgot the token of {name}. The authorization server is not told; revoke it there if you must."
+            );
+            let recorded = CommandLog::open(files).and_then(|log| log.login(&name, LoginStep::LoggedOut));
+            CommandLog::warn(recorded);
+        }
         Ok(false) => println!("There is no token of {name}."),
         Err(error) => return complain(&error, UNAVAILABLE),
     }

@@ -173,8 +173,8 @@ impl Batches {
             *through = None;
             return Outcome::Refused(Refusal::Nobody(unable));
         }
-        *through = Some(Means::Local);
-        if let Err(unrecorded) = asks(Means::Local) {
+        *through = Some(Means::Local(None));
+        if let Err(unrecorded) = asks(Means::Local(None)) {
             return unrecorded;
         }
         let ask = Ask::new(prompt, caller, approvers.wait());
@@ -192,8 +192,8 @@ impl Batches {
         let (client, id) = (self.of.caller.client.as_ref(), call.id);
         let line = call.line;
         let subject = Subject { execution: self.of.id(), call: call.call, id, client, server, item, line };
-        let through = through.map(Means::as_str);
-        self.of.audit.approval(subject, &call.digest.to_hex(), through, outcome).map_err(|error| {
+        let by = (through.map(Means::as_str), through.and_then(Means::person));
+        self.of.audit.approval(subject, &call.digest.to_hex(), by, outcome).map_err(|error| {
             tracing::error!("{error}");
             Refusal::Unrecorded(error.to_string())
         })

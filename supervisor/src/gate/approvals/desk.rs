@@ -14,6 +14,7 @@ use super::Approval;
 use super::facts::Facts;
 use super::outcome::{Outcome, Refusal};
 use super::prompt::Prompt;
+use crate::audit::Person;
 use crate::upstream::Caller;
 
 /// Messages that wait for one who watches. Who does not read them is let go.
@@ -25,7 +26,8 @@ const OVER_MAX: usize = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Means {
     Client,
-    Local,
+    /// The control socket, and who is at its other end, once they have answered.
+    Local(Option<Person>),
     Terminal,
 }
 
@@ -33,8 +35,17 @@ impl Means {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Client => "client",
-            Self::Local => "local",
+            Self::Local(_) => "local",
             Self::Terminal => "terminal",
+        }
+    }
+
+    /// The user of this machine who answered.
+    pub(super) fn person(self) -> Option<Person> {
+        match self {
+            Self::Client => None,
+            Self::Local(person) => person,
+            Self::Terminal => Some(Person::of_this_process()),
         }
     }
 }
@@ -42,8 +53,8 @@ impl Means {
 /// From where somebody watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seat {
-    /// The control socket.
-    Socket,
+    /// The control socket, with who is at its other end.
+    Socket(Option<Person>),
     /// The terminal of this process.
     Terminal,
 }
@@ -272,7 +283,7 @@ impl Watcher {
             Decision::Decline => Outcome::Refused(Refusal::Declined),
         };
         let means = match self.seat {
-            Seat::Socket => Means::Local,
+            Seat::Socket(person) => Means::Local(person),
             Seat::Terminal => Means::Terminal,
         };
         let open = state.end(answer.id, Untaken::Answered).ok_or(Untaken::Over)?;
@@ -315,7 +326,7 @@ mod tests {
     async fn the_first_valid_answer_counts_and_every_other_is_refused() {
         let desk = Desk::default();
         assert!(!desk.is_watched());
-        let (mut first, second) = (desk.watch(Seat::Socket), desk.watch(Seat::Terminal));
+        let (mut first, second) = (desk.watch(Seat::Socket(None)), desk.watch(Seat::Terminal));
         let putting = tokio::spawn({
             let desk = desk.clone();
             async move { desk.put(ask(), LONG).await }
@@ -345,14 +356,14 @@ mod tests {
     async fn a_question_that_is_over_takes_no_answer() {
         let desk = Desk::default();
         assert_eq!(desk.put(ask(), Duration::from_millis(1)).await, None);
-        let watcher = desk.watch(Seat::Socket);
+        let watcher = desk.watch(Seat::Socket(None));
         assert_eq!(watcher.answer(&answer(1, "d1", Approval::Once)), Err(Untaken::Over));
         // Who comes late sees what is open, and what is withdrawn goes.
         let mut late = {
             let putting = desk.put(ask(), LONG);
             tokio::pin!(putting);
             assert!(futures_util::poll!(&mut putting).is_pending());
-            desk.watch(Seat::Socket)
+            desk.watch(Seat::Socket(None))
         };
         assert!(matches!(late.next().await.as_deref(), Some(FromSupervisor::Ask(_))));
         assert!(matches!(late.next().await.as_deref(), Some(FromSupervisor::Gone(_))));
