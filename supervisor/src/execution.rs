@@ -29,8 +29,8 @@ pub(crate) use course::{Begun, Course, Looks, Watch, looks};
 pub(crate) use ending::{Ending, Limit};
 use held::CpuBudget;
 pub(crate) use held::{Held, Place};
-pub(crate) use stop::{Cancellation, Stop};
 pub(crate) use shown::{Showing, Shown, Taken, part, shown, text_of, without_files};
+pub(crate) use stop::{Cancellation, Stop};
 
 use crate::ai_client::Clock;
 use crate::gate::{Asked, CallRecord, Gate, Requester};
@@ -176,12 +176,7 @@ impl Run<'_> {
         }
     }
 
-    async fn until_the_end(
-        &mut self,
-        stop: &Stop,
-        mut looks: Looks,
-        started: Instant,
-    ) -> Ending {
+    async fn until_the_end(&mut self, stop: &Stop, mut looks: Looks, started: Instant) -> Ending {
         let mut clock = self.from.caller.questions.clock(self.limits.wall);
         let mut buffer = vec![0; READ_BYTES];
         let (mut cpu, mut cancelled) = (self.cpu, None);

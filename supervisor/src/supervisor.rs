@@ -16,9 +16,7 @@ use crate::access::{NoRun, Owner, Principal, Quotas};
 use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::audit::{Audit, AuditError, End, Program};
 use crate::config::{ConfigError, Settings};
-use crate::execution::{
-    self, Answer, Cancellation, Held, Language, Looks, Place, Refusal, Sandbox, Stop,
-};
+use crate::execution::{self, Answer, Cancellation, Held, Language, Looks, Place, Refusal, Sandbox, Stop};
 use crate::executions::Executions;
 use crate::gate::{Approvers, Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Pool, PoolError, Start};

@@ -47,7 +47,8 @@ async fn list(as_json: bool) -> ExitCode {
         println!("Nothing runs.");
     } else {
         let row = |(pid, run): &(u32, ListedRun)| {
-            let ListedRun { execution, client, language, session, state, waiting_for, waiting_s, age_s } = run;
+            let ListedRun { execution, client, language, session, state, waiting_for, waiting_s, age_s } =
+                run;
             let state = match (waiting_for, waiting_s) {
                 (Some(about), Some(seconds)) => format!("{state}: {about}, {seconds:.0} s"),
                 _ => state.clone(),

@@ -7,9 +7,9 @@ use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{Cancellation, Ended};
 use super::shown::{Parts, calls, cut_text};
 use super::told::{changed, told};
+use super::{Cancellation, Ended};
 use crate::gate::CallRecord;
 use crate::json;
 

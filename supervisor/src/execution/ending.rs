@@ -86,7 +86,9 @@ impl Ending {
             Self::Killed { words, .. } => words.clone(),
             Self::Broken(why) => format!("its worker broke the protocol and was killed: {why}"),
             Self::Cancelled(Cancellation::Shutdown, _) => "Lockhouse was shut down".into(),
-            Self::Cancelled(..) => "a run was cancelled, did not stop when it was told to, and was killed".into(),
+            Self::Cancelled(..) => {
+                "a run was cancelled, did not stop when it was told to, and was killed".into()
+            }
         }
     }
 }

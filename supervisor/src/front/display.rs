@@ -99,7 +99,8 @@ mod tests {
         assert_eq!(words(&busy), "12 calls made, 3 under way (a.list, …), 4.2 s; page \u{fffd}[31m 3");
         let asking = PersonWait { about: "approval of a.get".into(), since: Duration::from_secs(50) };
         let asking = words(&Course { person: Some(asking), ..course(3, &[("a.get", 1)], "") });
-        let told = "3 calls made, 1 under way (a.get), waiting for a person for 50.0 s (approval of a.get), 4.2 s";
+        let told =
+            "3 calls made, 1 under way (a.get), waiting for a person for 50.0 s (approval of a.get), 4.2 s";
         assert_eq!(asking, told);
         let long = words(&course(0, &[], &"x".repeat(1_000)));
         assert!(long.chars().count() < 200, "{long}");

@@ -230,7 +230,8 @@ async fn running(run: &Run, handle: &ResultHandle) -> CallToolResult {
     if run.is_queued() {
         progress.insert("waiting".into(), "for a worker".into());
     }
-    let mut hint = "the program goes on: get_result(handle) waits for its answer; do not run it again".to_owned();
+    let mut hint =
+        "the program goes on: get_result(handle) waits for its answer; do not run it again".to_owned();
     if let Some(Course { calls, under_way, person, stdout, .. }) = run.look().await {
         if let Some(PersonWait { about, since }) = person {
             progress.insert("waiting".into(), "for a person".into());

@@ -128,7 +128,11 @@ fn width(value: &impl Serialize, max: usize) -> usize {
 fn label(name: &str) -> String {
     let (text, shown) = beginning(name, NAME_CHARS_MAX, quoted);
     let length = name.chars().count();
-    if shown < length { format!("\"{text}…\" (a name of {length} characters)") } else { format!("\"{text}\"") }
+    if shown < length {
+        format!("\"{text}…\" (a name of {length} characters)")
+    } else {
+        format!("\"{text}\"")
+    }
 }
 
 fn label_cost(label: &str) -> usize {
@@ -207,7 +211,8 @@ impl Rows {
             }
             Value::Array(elements) if depth < DEPTH_MAX && room >= ROOM_FOR_MEMBERS => {
                 self.line(depth, &format!("{label}: a list of {} elements:", elements.len()));
-                let labelled = elements.iter().enumerate().map(|(index, value)| (format!("[{index}]"), value));
+                let labelled =
+                    elements.iter().enumerate().map(|(index, value)| (format!("[{index}]"), value));
                 self.add(labelled.collect(), room, depth + 1);
             }
             _ => {
@@ -215,7 +220,13 @@ impl Rows {
                 let length = json.text.chars().count() + json.left_out;
                 let left_out = length - shown.chars().count();
                 self.left_out += left_out;
-                self.line(depth, &format!("{label}: {shown}… ({length} characters of JSON, the first {} are shown)", length - left_out));
+                self.line(
+                    depth,
+                    &format!(
+                        "{label}: {shown}… ({length} characters of JSON, the first {} are shown)",
+                        length - left_out
+                    ),
+                );
             }
         }
     }
@@ -260,5 +271,66 @@ impl Rows {
 
     fn line(&mut self, depth: usize, text: &str) {
         self.text.push_str(&format!("{:indent$}{text}\n", "", indent = depth * 2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn skill(arguments: &Value, room: usize) -> Shown {
+        let order = Order {
+            names: OF_SKILLS.map(str::to_owned).to_vec(),
+            required: OF_SKILLS.len(),
+            code_first: true,
+        };
+        order.shown(arguments.as_object().expect("an object"), room, false)
+    }
+
+    #[test]
+    fn lines_of_code_come_first_and_cannot_be_taken_for_another_argument() {
+        let arguments = json!({"tests": "t", "name": "x", "code": "a\n  \"name\": \"y\"\n\u{1b}[2J\n", "description": "d\re"});
+        let Shown { text, left_out, .. } = skill(&arguments, ROOM);
+        let expected = "\"code\" of 3 lines:\n        a\n          \"name\": \"y\"\n        \\u001b[2J\n\
+                        \"description\": \"d\\re\"\n\"tests\": \"t\"\n\"name\": \"x\"";
+        assert_eq!((text.as_str(), left_out), (expected, 0));
+    }
+
+    #[test]
+    fn long_tests_take_no_room_from_code() {
+        let lines = |count: usize| "x = 1234567890\n".repeat(count);
+        let (code, tests) = (lines(100), lines(100_000));
+        let Shown { text, left_out, .. } =
+            skill(&json!({"tests": tests, "description": "D.", "code": code}), ROOM);
+        let shown = text.lines().take_while(|line| !line.contains("\"description\": \"D.\"")).count();
+        assert_eq!(shown, 101, "{text}");
+        assert!(left_out > 1_000_000 && text.contains("\"tests\" of 100000 lines:"), "{text}");
+    }
+
+    #[test]
+    fn shares_are_equal_but_for_what_others_leave() {
+        assert_eq!(shares(&[10, 1_000, 2, 1_000], 100), [10, 44, 2, 44]);
+        assert_eq!(shares(&[1, 2], 100), [1, 2]);
+        assert_eq!(shares(&[50, 50], 0), [0, 0]);
+        assert_eq!(shares(&[], 10), [0; 0]);
+    }
+
+    #[test]
+    fn members_of_a_value_are_named_however_long_one_of_them_is() {
+        let arguments = json!({"options": {"a": "x".repeat(9_000), "target": "/etc", "list": vec!["y"; 9_000]}, "on": true});
+        let arguments = arguments.as_object().expect("an object");
+        let Shown { text, names, .. } = Order::default().shown(arguments, ROOM, false);
+        assert_eq!(names, ["\"on\"", "\"options\""]);
+        for words in [
+            "\"on\": true\n",
+            "\"options\": an object of 3 members:\n",
+            "\n  \"target\": \"/etc\"",
+            "\"list\": a list of 9000 elements:",
+        ] {
+            assert!(text.contains(words), "{words:?} is not in {text}");
+        }
+        assert!(text.chars().count() < ROOM * 2, "{text}");
     }
 }

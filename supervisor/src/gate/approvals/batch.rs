@@ -104,6 +104,11 @@ impl Batches {
             if waiting.is_empty() {
                 let Some(first) = asked.recv().await else { return };
                 waiting.push_back(first);
+                // What nobody is asked about waits for no other call.
+                self.let_go(&mut waiting);
+                if waiting.is_empty() {
+                    continue;
+                }
             }
             gather(&mut asked, &mut waiting).await;
             self.let_go(&mut waiting);

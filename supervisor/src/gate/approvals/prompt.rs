@@ -104,10 +104,9 @@ fn one(call: &Facts) -> String {
     };
     let mut text = match kind.as_str() {
         "tool" => format!("{who} asks to call {} {with}.{incomplete}\n", what(call)),
-        _ => format!(
-            "{who} asks server {server} for this {kind} {with}.{incomplete}\n{}",
-            barred(&call.name)
-        ),
+        _ => {
+            format!("{who} asks server {server} for this {kind} {with}.{incomplete}\n{}", barred(&call.name))
+        }
     };
     if !call.argument_names.is_empty() {
         text.push_str(&barred(&call.argument_names.join(", ")));
@@ -150,7 +149,8 @@ const BESIDE_MAX: usize = 100;
 fn table(calls: &[Facts]) -> String {
     let is_complete = calls.iter().all(Facts::is_complete);
     let incomplete = if is_complete { "" } else { INCOMPLETE };
-    let mut text = format!("Running code asks to make {} calls: {}.{incomplete}\n", calls.len(), tools(calls));
+    let mut text =
+        format!("Running code asks to make {} calls: {}.{incomplete}\n", calls.len(), tools(calls));
     let width = calls.iter().map(|call| what(call).chars().count()).max().unwrap_or(0);
     let mut rows = String::new();
     for (index, call) in calls.iter().enumerate() {
@@ -248,15 +248,15 @@ mod tests {
     fn one_call_is_shown_whole() {
         let arguments = json!({"path": "/tmp/x\nHash: 1", "text": "\u{202e}"});
         insta::assert_snapshot!(prompt(&[candidate(1, "write", &arguments, Some(3))]), @r#"
-        Running code wants to use this tool of server files:
-            | write
-        What it does, by the server's own word: it changes things.
-        With these arguments:
+        Running code asks to call files.write with 2 arguments.
+            | "path", "text"
+        The server says: it changes things.
+        Arguments:
             | {
             |   "path": "/tmp/x\nHash: 1",
             |   "text": "\u202e"
             | }
-        Line 3 of the code:
+        The program says: line 3. There its code reads:
             | files.write(path=p)  # \u001b[2J
         The policy asks by this line:
             | policy.toml:3
@@ -272,10 +272,14 @@ mod tests {
     fn a_line_that_the_code_does_not_have_is_said_to_be_none() {
         for line in [0, 4, u32::MAX] {
             let text = prompt(&[candidate(1, "write", &json!({}), Some(line))]);
-            assert!(text.contains(&format!("The program says: line {line}. Its code has no such line.")), "{text}");
+            assert!(
+                text.contains(&format!("The program says: line {line}. Its code has no such line.")),
+                "{text}"
+            );
         }
         assert!(
-            prompt(&[candidate(1, "write", &json!({}), None)]).contains("The program does not say from which line of its code.")
+            prompt(&[candidate(1, "write", &json!({}), None)])
+                .contains("The program does not say from which line of its code.")
         );
     }
 
@@ -287,17 +291,17 @@ mod tests {
             candidate(3, "remove.all", &json!({}), None),
         ];
         insta::assert_snapshot!(prompt(&calls), @r#"
-        Running code wants to make 3 calls:
+        Running code asks to make 3 calls: 1 × files.remove.all, 2 × files.write.
             |   1  files.write          line 3  {"path":"/tmp/a"}
-            |   2  files.write          line 9  {"path":"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
-            : bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb (+51 
-            : characters)
+            |   2  files.write          line 9  "path"
+            |        {"path":"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+            : bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+            : bbbbbbbbbbbbbbbb"}
             |   3  files.remove.all             {}
-        WARNING: not all of the arguments are shown where a number of characters is named. An answer counts for all of them.
-        What they do, by the servers' own word:
+        The servers say:
             | files.remove.all: it changes things
             | files.write: it changes things
-        Lines of the code:
+        The program says that the calls are at these lines of its code:
             |     3  files.write(path=p)  # \u001b[2J
         The policy asks by:
             | policy.toml:3

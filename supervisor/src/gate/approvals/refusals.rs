@@ -11,7 +11,7 @@ use crate::access::Owner;
 /// Questions that are refused in a row before there is a pause; of one tool in one execution, before there is no other.
 pub(super) const IN_A_ROW_MAX: u32 = 3;
 /// The first pause. Each further refusal doubles it.
-const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const FIRST_PAUSE: Duration = Duration::from_secs(30);
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 /// After so long without a refusal a client begins anew.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3_600);
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_pause_grows_with_each_refusal_to_its_bound_and_an_approval_ends_it() {
         let seconds = [0, 2, 3, 4, 5, 9, 10, 40, u32::MAX].map(|count| pause_after(count).as_secs());
-        assert_eq!(seconds, [0, 0, 5, 10, 20, 320, 600, 600, 600]);
+        assert_eq!(seconds, [0, 0, 30, 60, 120, 600, 600, 600, 600]);
         let (refusals, owner) = (Refusals::default(), Owner::of_name("a"));
         for count in 1..=4 {
             refusals.refused(owner);
