@@ -80,6 +80,9 @@ impl Order {
     /// Required arguments whose names have no room, if there are any: how many of how many arguments have none.
     pub(super) fn hidden(&self, arguments: &Map<String, Value>) -> Option<(usize, usize)> {
         let sorted = self.sorted(arguments);
+        if whole(&pretty(&InOrder(&sorted), ROOM), ROOM) {
+            return None;
+        }
         let shown = count_within(sorted.iter().map(|(name, _)| label(name)), ROOM);
         (shown < self.required_of(arguments)).then_some((sorted.len() - shown, sorted.len()))
     }
@@ -87,23 +90,23 @@ impl Order {
     /// The room that a call needs for all names and the whole of each required argument; [`ROOM`] at most.
     pub(super) fn room_needed(&self, arguments: &Map<String, Value>) -> usize {
         let sorted = self.sorted(arguments);
-        let whole = width(&InOrder(&sorted), ROOM);
+        let all = width(&InOrder(&sorted), ROOM);
         let names: usize = sorted.iter().map(|(name, _)| label_cost(&label(name))).sum();
         let required = width(&InOrder(&sorted[..self.required_of(arguments)]), ROOM);
-        whole.min(required.max(names.saturating_mul(2))).min(ROOM)
+        all.min(required.max(names.saturating_mul(2))).min(ROOM)
     }
 
     /// The arguments of one call, in so much room. In a table an object that fits is one line.
     pub(super) fn shown(&self, arguments: &Map<String, Value>, room: usize, in_table: bool) -> Shown {
         let sorted = self.sorted(arguments);
         let mut names: Vec<String> = sorted.iter().map(|(name, _)| label(name)).collect();
+        let json = InOrder(&sorted);
+        let json = if in_table { compact(&json, room) } else { pretty(&json, room) };
+        if whole(&json, room) && !self.code_first {
+            return Shown { names, names_left_out: 0, text: json.text, left_out: 0 };
+        }
         names.truncate(count_within(names.iter().cloned(), room));
         let names_left_out = sorted.len() - names.len();
-        let whole = InOrder(&sorted);
-        let whole = if in_table { compact(&whole, room) } else { pretty(&whole, room) };
-        if whole.left_out == 0 && whole.width() <= room && !self.code_first {
-            return Shown { names, names_left_out, text: whole.text, left_out: 0 };
-        }
         let mut rows = Rows { code_first: self.code_first, ..Rows::default() };
         rows.add(sorted.iter().map(|(name, value)| (label(name), *value)).collect(), room, 0);
         Shown { names, names_left_out, text: rows.text.trim_end().to_owned(), left_out: rows.left_out }
@@ -117,6 +120,11 @@ impl Serialize for InOrder<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().copied())
     }
+}
+
+/// Whether all of a value is there, and has so much room.
+fn whole(json: &Excerpt, room: usize) -> bool {
+    json.left_out == 0 && json.width() <= room
 }
 
 /// Characters of the value as compact JSON, or one more than `max`.
@@ -175,19 +183,19 @@ impl Rows {
         let shown = count_within(members.iter().map(|(label, _)| label.clone()), room);
         let (shown, hidden) = members.split_at(shown);
         let left = room - shown.iter().map(|(label, _)| label_cost(label)).sum::<usize>();
-        let whole: Vec<Excerpt> = shown.iter().map(|(_, value)| compact(value, left)).collect();
+        let excerpts: Vec<Excerpt> = shown.iter().map(|(_, value)| compact(value, left)).collect();
         let need = |(value, json): (&Value, &Excerpt)| match value {
             Value::String(text) if self.is_lines(text) => visible::width(text, left, lines),
             _ => json.width() + json.left_out,
         };
-        let needs: Vec<usize> = shown.iter().map(|(_, value)| *value).zip(&whole).map(need).collect();
+        let needs: Vec<usize> = shown.iter().map(|(_, value)| *value).zip(&excerpts).map(need).collect();
         let code = if self.code_first && depth == 0 { 1.min(needs.len()) } else { 0 };
         let others: usize = needs[code..].iter().sum();
         // Code leaves a little for what else there is.
         let mut given: Vec<usize> =
             needs[..code].iter().map(|need| *need.min(&(left - others.min(left / 8)))).collect();
         given.extend(shares(&needs[code..], left - given.iter().sum::<usize>()));
-        for (((label, value), json), share) in shown.iter().zip(whole).zip(given) {
+        for (((label, value), json), share) in shown.iter().zip(excerpts).zip(given) {
             self.add_one(label, value, json, share, depth);
         }
         if !hidden.is_empty() {
@@ -197,10 +205,9 @@ impl Rows {
     }
 
     fn add_one(&mut self, label: &str, value: &Value, json: Excerpt, room: usize, depth: usize) {
-        let fits = json.left_out == 0 && json.width() <= room;
         match value {
             Value::String(text) if self.is_lines(text) => self.add_lines(label, text, room, depth),
-            _ if fits => self.line(depth, &format!("{label}: {}", json.text)),
+            _ if whole(&json, room) => self.line(depth, &format!("{label}: {}", json.text)),
             Value::String(text) => self.add_text(label, text, room, depth),
             Value::Object(members) if depth < DEPTH_MAX && room >= ROOM_FOR_MEMBERS => {
                 self.line(depth, &format!("{label}: an object of {} members:", members.len()));
