@@ -14,7 +14,7 @@ use rmcp::model::ProgressNotificationParam;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use clock::{Clock, OpenQuestions};
+pub(crate) use clock::{Clock, OpenQuestions, PersonWait};
 pub(crate) use question::{Mode, Question};
 
 use crate::access::Principal;
@@ -180,7 +180,7 @@ impl AiClient {
 
     /// A server asks the person, and waits for the answer. That it asked is in the audit log, with what became of it.
     pub(crate) async fn ask(&self, server: &ServerName, question: Question) -> Result<Answer, Unasked> {
-        let answer = self.try_ask(question).await;
+        let answer = self.try_ask(server, question).await;
         let outcome = match &answer {
             Ok(Answer::Accept(_)) => "accept",
             Ok(Answer::Decline) => "decline",
@@ -204,22 +204,23 @@ impl AiClient {
         }
     }
 
-    async fn try_ask(&self, question: Question) -> Result<Answer, Unasked> {
+    async fn try_ask(&self, server: &ServerName, question: Question) -> Result<Answer, Unasked> {
         if !self.can(question.mode()) {
             return Err(Unasked::Unable);
         }
         if self.0.asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS_MAX {
             return Err(Unasked::TooMany);
         }
+        let _open = self.0.open.open(format!("a question of server {server}"));
         self.put(question, self.0.patience).await
     }
 
-    /// Puts a question of our own, or of a server's, to the person. It is neither counted here nor recorded.
+    /// Puts a question of our own, or of a server's, to the person. It is neither counted here nor recorded, and whoever asks
+    /// says that it is open.
     pub(crate) async fn put(&self, question: Question, patience: Duration) -> Result<Answer, Unasked> {
         let (answer, answered) = oneshot::channel();
         let posed = Message::Question(Posed { question, until: Instant::now() + patience, answer });
         self.0.messages.try_send(posed).map_err(|_| Unasked::Busy)?;
-        let _open = self.0.open.open();
         match tokio::time::timeout(patience + MARGIN, answered).await {
             Ok(Ok(answer)) => answer,
             // The front let go of the question.

@@ -8,6 +8,7 @@ mod course;
 mod ending;
 mod held;
 mod shown;
+mod stop;
 mod told;
 
 use std::collections::BTreeMap;
@@ -22,7 +23,6 @@ use lockhouse_protocol::{
 };
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio_util::sync::CancellationToken;
 
 pub(crate) use answer::{Answer, InSession, Language, Refusal, Sandbox, Status, parsed};
 pub(crate) use course::{Begun, Course, Looks, Watch, looks};
@@ -30,6 +30,7 @@ pub(crate) use ending::{Ending, Limit};
 use held::CpuBudget;
 pub(crate) use held::{Held, Place};
 pub(crate) use shown::{Showing, Shown, Taken, part, shown, text_of, without_files};
+pub(crate) use stop::{Cancellation, Stop};
 
 use crate::ai_client::Clock;
 use crate::gate::{Asked, CallRecord, Gate, Requester};
@@ -78,7 +79,7 @@ pub(crate) struct Ended {
 
 type Answering<'a> = BoxFuture<'a, (CallId, Reply, Option<CallRecord>)>;
 
-/// Runs `code` until it ends, the clock does, or `cancelled`.
+/// Runs `code` until it ends, the clock does, or `stop` wants it to.
 pub(crate) async fn run(
     mut place: Place,
     code: String,
@@ -86,7 +87,7 @@ pub(crate) async fn run(
     gate: &Gate,
     limits: &ExecutionLimits,
     looks: Looks,
-    cancelled: &CancellationToken,
+    stop: &Stop,
 ) -> Ended {
     let session = matches!(place, Place::Held(_));
     let execution = from.caller.execution;
@@ -112,7 +113,7 @@ pub(crate) async fn run(
     looks.begin();
     let waking = if session { run.wake() } else { None };
     let ending = match waking.or_else(|| run.send_job(job)) {
-        None => run.until_the_end(cancelled, looks, started).await,
+        None => run.until_the_end(stop, looks, started).await,
         Some(ending) => ending,
     };
     let wall = started.elapsed();
@@ -175,15 +176,10 @@ impl Run<'_> {
         }
     }
 
-    async fn until_the_end(
-        &mut self,
-        cancelled: &CancellationToken,
-        mut looks: Looks,
-        started: Instant,
-    ) -> Ending {
+    async fn until_the_end(&mut self, stop: &Stop, mut looks: Looks, started: Instant) -> Ending {
         let mut clock = self.from.caller.questions.clock(self.limits.wall);
         let mut buffer = vec![0; READ_BYTES];
-        let (mut cpu, mut is_cancelled) = (self.cpu, false);
+        let (mut cpu, mut cancelled) = (self.cpu, None);
         let before = self.worker().process.cpu_time();
         let mut yields_after = self.limits.cpu_credit.zip(before).map(|(credit, before)| before + credit);
         loop {
@@ -195,20 +191,23 @@ impl Run<'_> {
                 // In this order: a clock that has run out wins over whatever else is ready, and replies that are there
                 // leave together before more is heard.
                 biased;
-                () = cancelled.cancelled(), if !is_cancelled => {
-                    if self.cpu.is_none() || self.interrupted {
-                        return Ending::Cancelled;
+                why = stop.wanted(), if cancelled.is_none() => {
+                    if self.interrupted {
+                        return Ending::Cancelled(why, None);
+                    }
+                    if self.cpu.is_none() {
+                        return Ending::Cancelled(why, self.last_words().await);
                     }
                     // What a session has gathered is worth a moment.
-                    (is_cancelled, self.interrupted) = (true, true);
+                    (cancelled, self.interrupted) = (Some(why), true);
                     worker.process.signal(Signal::SIGINT);
                     clock = Clock::plain(self.limits.grace);
                 }
                 _ = clock.ends() => {
-                    match self.interrupted {
-                        _ if is_cancelled => return Ending::Cancelled,
-                        true => return Ending::Timeout(None),
-                        false => {}
+                    match (cancelled, self.interrupted) {
+                        (Some(why), _) => return Ending::Cancelled(why, None),
+                        (None, true) => return Ending::Timeout(None),
+                        (None, false) => {}
                     }
                     self.interrupted = true;
                     worker.process.signal(Signal::SIGINT);
@@ -236,13 +235,14 @@ impl Run<'_> {
                         Ok(count @ 1..) => self.hear(&buffer[..count]),
                         _ => Some(self.died().await),
                     };
-                    match ending {
-                        Some(_) if is_cancelled => return Ending::Cancelled,
+                    match ending.map(|ending| (ending, cancelled)) {
+                        Some((Ending::Timeout(place), Some(why))) => return Ending::Cancelled(why, place),
+                        Some((_, Some(why))) => return Ending::Cancelled(why, None),
                         // No outcome of the worker's: it was stopped by what it asked for or printed.
-                        Some(Ending::Limit(limit, None)) => {
-                            return Ending::Limit(limit, self.whereabouts().await);
+                        Some((Ending::Limit(limit, None), None)) => {
+                            return Ending::Limit(limit, self.last_words().await);
                         }
-                        Some(ending) => return ending,
+                        Some((ending, None)) => return ending,
                         None => {}
                     }
                     // A worker that never pauses would be heard again before any clock or any other execution.
@@ -276,7 +276,8 @@ impl Run<'_> {
         while !self.stdout.is_char_boundary(from) {
             from += 1;
         }
-        Course { elapsed, calls: self.calls.len(), under_way, stdout: self.stdout[from..].to_owned() }
+        let (calls, person) = (self.calls.len(), self.from.caller.questions.oldest());
+        Course { elapsed, calls, under_way, person, stdout: self.stdout[from..].to_owned() }
     }
 
     /// Takes in what was read. An ending, when there is one.
@@ -316,19 +317,29 @@ impl Run<'_> {
         }
     }
 
-    /// Where the code is that has reached a limit: it is interrupted as at its deadline, and what else it says is not heard.
-    async fn whereabouts(&mut self) -> Option<CodeError> {
+    /// Where the code is that is stopped at a limit or from outside: it is interrupted as at its deadline. What it has printed
+    /// by then is kept as far as there is room, and what it asks for is not done.
+    async fn last_words(&mut self) -> Option<CodeError> {
+        let output_bytes_max = self.limits.conversation.output_bytes as usize;
+        let mut room = output_bytes_max.saturating_sub(self.stdout.len() + self.stderr.len());
+        let (stdout, stderr) = (&mut self.stdout, &mut self.stderr);
         let worker = self.place.worker_mut();
         worker.process.signal(Signal::SIGINT);
         let mut buffer = vec![0; READ_BYTES];
         let asking = async {
             loop {
                 while let Some(message) = worker.decoder.next::<FromWorker>().ok()? {
-                    if let FromWorker::Done(outcome) = message {
-                        return match outcome {
-                            Outcome::Interrupted(error) => Some(error),
-                            _ => None,
-                        };
+                    match message {
+                        FromWorker::Done(Outcome::Interrupted(error)) => return Some(error),
+                        FromWorker::Done(_) => return None,
+                        FromWorker::Output { stream, text } if text.len() <= room => {
+                            room -= text.len();
+                            match stream {
+                                Stream::Stdout => stdout.push_str(&text),
+                                Stream::Stderr => stderr.push_str(&text),
+                            }
+                        }
+                        _ => {}
                     }
                 }
                 match (&worker.stream).read(&mut buffer).await {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ExecutionId;
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
-use crate::execution::{Begun, Language, Looks};
+use crate::ai_client::OpenQuestions;
+use crate::execution::{Begun, Cancellation, Language, Looks, Stop};
 use crate::sessions::SessionKey;
 
 /// All of them. Copies are the same ones.
@@ -23,7 +23,8 @@ struct Going {
     session: Option<String>,
     since: Instant,
     begun: Begun,
-    stop: CancellationToken,
+    questions: OpenQuestions,
+    stop: Stop,
 }
 
 /// One of them, as people see it.
@@ -36,8 +37,13 @@ pub(crate) struct ListedRun {
     pub(crate) language: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) session: Option<String>,
-    /// `running`, or `waiting` for a worker or its turn in a session.
+    /// `running`, `waiting` for a worker or its turn in a session, or `waiting for a person`.
     pub(crate) state: String,
+    /// What a person is asked, and for how long already.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) waiting_for: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) waiting_s: Option<f64>,
     /// Since it was asked for.
     pub(crate) age_s: f64,
 }
@@ -48,7 +54,7 @@ pub(crate) struct Entered {
     execution: ExecutionId,
     executions: Executions,
     /// Cancelled when its client or an operator ends it.
-    pub(crate) stop: CancellationToken,
+    pub(crate) stop: Stop,
 }
 
 impl Drop for Entered {
@@ -63,26 +69,37 @@ impl Executions {
         execution: ExecutionId,
         client: Option<ClientName>,
         (language, session): (Language, Option<&SessionKey>),
-        looks: &Looks,
-        cancelled: &CancellationToken,
+        (looks, questions): (&Looks, &OpenQuestions),
+        stop: Stop,
     ) -> Entered {
-        let stop = cancelled.child_token();
         let session = session.map(|key| key.name.to_string());
         let (since, begun) = (Instant::now(), looks.begun());
-        let going = Going { client, language, session, since, begun, stop: stop.clone() };
+        let questions = questions.clone();
+        let going = Going { client, language, session, since, begun, questions, stop: stop.clone() };
         self.going().insert(execution.0, going);
         Entered { execution, executions: self.clone(), stop }
     }
 
     /// In the order in which they were asked for.
     pub(crate) fn list(&self) -> Vec<ListedRun> {
-        let listed = |(id, going): (&u128, &Going)| ListedRun {
-            execution: ExecutionId(*id).to_string(),
-            client: going.client.as_ref().map(|client| client.as_str().to_owned()),
-            language: going.language.as_str().into(),
-            session: going.session.clone(),
-            state: if going.begun.is_it() { "running" } else { "waiting" }.into(),
-            age_s: going.since.elapsed().as_millis() as f64 / 1000.0,
+        let seconds = |duration: Duration| duration.as_millis() as f64 / 1000.0;
+        let listed = |(id, going): (&u128, &Going)| {
+            let person = going.questions.oldest();
+            let state = match (going.begun.is_it(), &person) {
+                (false, _) => "waiting",
+                (true, None) => "running",
+                (true, Some(_)) => "waiting for a person",
+            };
+            ListedRun {
+                execution: ExecutionId(*id).to_string(),
+                client: going.client.as_ref().map(|client| client.as_str().to_owned()),
+                language: going.language.as_str().into(),
+                session: going.session.clone(),
+                state: state.into(),
+                waiting_for: person.as_ref().map(|person| person.about.clone()),
+                waiting_s: person.map(|person| seconds(person.since)),
+                age_s: seconds(going.since.elapsed()),
+            }
         };
         self.going().iter().map(listed).collect()
     }
@@ -94,7 +111,7 @@ impl Executions {
         let meant = ids.filter(|(id, _)| execution.is_none_or(|execution| execution == id));
         meant
             .map(|(id, going)| {
-                going.stop.cancel();
+                going.stop.now(Cancellation::Person);
                 id
             })
             .collect()

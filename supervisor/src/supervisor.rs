@@ -16,7 +16,7 @@ use crate::access::{NoRun, Principal, Quotas};
 use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::audit::{Audit, AuditError, End, Program, RefusedRun};
 use crate::config::{ConfigError, Settings};
-use crate::execution::{self, Answer, Ending, Held, Language, Looks, Place, Refusal, Sandbox};
+use crate::execution::{self, Answer, Cancellation, Held, Language, Looks, Place, Refusal, Sandbox, Stop};
 use crate::executions::Executions;
 use crate::gate::{Approvers, Gate, Requester, Scope};
 use crate::pool::{ControlGroups, Pool, PoolError, Start};
@@ -228,10 +228,12 @@ impl Supervisor {
         }
         let client = line.as_ref().and_then(|line| line.client.clone());
         let what = (request.language, request.session.as_ref());
-        let entered = self.executions.enter(execution, client.clone(), what, &looks, cancelled);
-        let of_record = (client, request.language);
+        let of_record = (client.clone(), request.language);
+        let otherwise = if line.is_some() { Cancellation::Client } else { Cancellation::Interrupt };
+        let (questions, stop) = (OpenQuestions::default(), Stop::with(cancelled, otherwise));
+        let entered = self.executions.enter(execution, client, what, (&looks, &questions), stop);
         let answering = async {
-            let answer = self.answer(execution, line, request, looks, &entered.stop).await;
+            let answer = self.answer((execution, line, questions), request, looks, &entered.stop).await;
             tracing::debug!(status = answer.status.as_str(), "a run ended");
             if answer.refusal.is_some() {
                 self.record_refusal(&answer, of_record.0.as_ref(), of_record.1);
@@ -247,11 +249,10 @@ impl Supervisor {
 
     async fn answer(
         &self,
-        execution: ExecutionId,
-        line: Option<Line>,
+        (execution, line, questions): (ExecutionId, Option<Line>, OpenQuestions),
         request: CodeRequest,
         looks: Looks,
-        cancelled: &CancellationToken,
+        stop: &Stop,
     ) -> Answer {
         let principal = line.as_ref().map_or_else(Principal::local, |line| line.principal.clone());
         let running = match self.quotas.run(principal.owner()) {
@@ -262,11 +263,10 @@ impl Supervisor {
             Ok(scope) => {
                 let patience = self.settings.limits.question;
                 let client = line.as_ref().and_then(|line| line.client.clone());
-                let questions = OpenQuestions::default();
                 let ai_client =
                     line.map(|line| AiClient::new(line, self.gate().audit(), patience, questions.clone()));
                 let caller = Caller { execution, client, ai_client, questions, wire: None };
-                self.run_checked(caller, principal, request, scope, looks, cancelled).await
+                self.run_checked(caller, principal, request, scope, looks, stop).await
             }
             Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
         };
@@ -312,7 +312,7 @@ impl Supervisor {
         request: CodeRequest,
         scope: Scope,
         looks: Looks,
-        cancelled: &CancellationToken,
+        stop: &Stop,
     ) -> Answer {
         let execution = caller.execution;
         let mut limits = self.settings.limits;
@@ -327,7 +327,7 @@ impl Supervisor {
                 let reason = format!("no worker became free within {patience} s");
                 Err(NoPlace::busy(reason, RETRY_AFTER))
             }),
-            () = cancelled.cancelled() => return Answer::cancelled(execution),
+            why = stop.wanted() => return Answer::cancelled(execution, why),
             () = self.life.stopping().cancelled() => {
                 Err(unavailable("Lockhouse is ending, and this did not begin; run it again".into()))
             }
@@ -356,9 +356,8 @@ impl Supervisor {
             policy: gate.policy_digest(),
         };
         note(audit.execution(execution, from.caller.client.as_ref(), program));
-        let stopped = cancelled.child_token();
         limits.cpu_credit = self.quotas.cpu_credit(principal.owner());
-        let running = execution::run(place, request.code, from, &gate, &limits, looks, &stopped)
+        let running = execution::run(place, request.code, from, &gate, &limits, looks, stop)
             .instrument(traces::part("run in the worker"));
         let stopping = async {
             let ended = async {
@@ -367,24 +366,18 @@ impl Supervisor {
                     None => std::future::pending().await,
                 }
             };
-            tokio::select! {
-                () = ended => {}
-                () = principal.revoked() => {}
-                () = self.life.stopping().cancelled() => {}
-            }
-            stopped.cancel();
+            let why = tokio::select! {
+                () = ended => Cancellation::Session,
+                () = principal.revoked() => Cancellation::Revoked,
+                () = self.life.stopping().cancelled() => Cancellation::Shutdown,
+            };
+            stop.now(why);
             std::future::pending::<std::convert::Infallible>().await
         };
         let mut ended = tokio::select! {
             ended = running => ended,
             never = stopping => match never {},
         };
-        if matches!(ended.ending, Ending::Cancelled)
-            && self.life.stopping().is_cancelled()
-            && !cancelled.is_cancelled()
-        {
-            ended.ending = Ending::Stopped;
-        }
         let (wall, cpu) = (ended.wall, ended.cpu);
         telemetry::took(Stage::Run, wall);
         if let Some((credit, used)) = limits.cpu_credit.zip(cpu) {

@@ -22,6 +22,10 @@ use crate::tool_host::{ToolHost, Waited};
 
 /// Output is sent when so much has gathered, and with whatever else is sent.
 const FLUSH_BYTES: usize = 8 * 1024;
+/// And at once, so that a line is seen which a program printed before it computes: so often in a row, and again as often as
+/// this. A program that prints thousands of lines has not as many system calls.
+const SENT_AT_ONCE_MAX: u32 = 16;
+const SENT_AT_ONCE_EVERY: Duration = Duration::from_millis(50);
 const READ_BYTES: usize = 64 * 1024;
 /// What may be queued above what may be under way, in requests and in bytes.
 const BACKLOG_MAX: usize = 10_000;
@@ -55,6 +59,8 @@ struct State {
     /// Replies to what was only started.
     replies: VecDeque<(CallId, Reply)>,
     someone_reads: bool,
+    /// How often output may be sent at once, as of then.
+    sent_at_once: (u32, Instant),
 }
 
 enum ReadResult {
@@ -84,6 +90,7 @@ impl Channel {
             asked: HashMap::new(),
             replies: VecDeque::new(),
             someone_reads: false,
+            sent_at_once: (SENT_AT_ONCE_MAX, Instant::now()),
         };
         Ok(Self { socket, limits, readable, handed_over, state: Mutex::new(state), changed: Condvar::new() })
     }
@@ -261,6 +268,18 @@ impl Channel {
 }
 
 impl State {
+    /// Whether output is sent at once, which is counted.
+    fn sends_at_once(&mut self) -> bool {
+        let (left, as_of) = self.sent_at_once;
+        let gained = as_of.elapsed().as_millis() / SENT_AT_ONCE_EVERY.as_millis();
+        let left = SENT_AT_ONCE_MAX.min(left.saturating_add(u32::try_from(gained).unwrap_or(u32::MAX)));
+        if gained > 0 {
+            self.sent_at_once.1 = Instant::now();
+        }
+        self.sent_at_once.0 = left.saturating_sub(1);
+        left > 0
+    }
+
     fn settle(&mut self, call: CallId, reply: Reply) {
         match self.asked.get_mut(&call) {
             Some(waiting) => *waiting = Some(reply),
@@ -335,7 +354,7 @@ impl ToolHost for Channel {
         let Ok(frame) = frame::encode(&message, self.limits.frame_bytes) else { return };
         let mut state = self.lock();
         state.out.extend_from_slice(&frame);
-        if state.out.len() > FLUSH_BYTES {
+        if state.out.len() > FLUSH_BYTES || state.sends_at_once() {
             self.flush_locked(&mut state);
         }
     }

@@ -1,5 +1,6 @@
-//! A clock that stands still while a person is asked.
+//! A clock that stands still while a person is asked, and what the person is asked.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,19 +10,46 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// The questions of one execution that people have not answered yet. Its clocks stand still while there are any.
 #[derive(Clone, Debug)]
-pub(crate) struct OpenQuestions(Arc<watch::Sender<usize>>);
+pub(crate) struct OpenQuestions(Arc<watch::Sender<Questions>>);
+
+#[derive(Debug, Default)]
+struct Questions {
+    last: u64,
+    /// What each is about, and since when it is open.
+    open: BTreeMap<u64, (String, Instant)>,
+}
+
+/// What an execution waits for that a person decides.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PersonWait {
+    /// In words: a call that needs their approval, or a server with a question.
+    pub(crate) about: String,
+    pub(crate) since: Duration,
+}
 
 impl Default for OpenQuestions {
     fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(0)))
+        Self(Arc::new(watch::Sender::new(Questions::default())))
     }
 }
 
 impl OpenQuestions {
-    /// Counts one for as long as what comes back is kept.
-    pub(crate) fn open(&self) -> Open {
-        self.0.send_modify(|open| *open += 1);
-        Open(self.0.clone())
+    /// A question about this is open for as long as what comes back is kept.
+    pub(crate) fn open(&self, about: String) -> Open {
+        let mut number = 0;
+        self.0.send_modify(|questions| {
+            questions.last += 1;
+            number = questions.last;
+            questions.open.insert(number, (about, Instant::now()));
+        });
+        Open { questions: self.0.clone(), number }
+    }
+
+    /// The question that is open for the longest time.
+    pub(crate) fn oldest(&self) -> Option<PersonWait> {
+        let questions = self.0.borrow();
+        let (about, since) = questions.open.values().next()?;
+        Some(PersonWait { about: about.clone(), since: since.elapsed() })
     }
 
     /// A clock that stands still while a person is asked on behalf of this execution.
@@ -32,11 +60,14 @@ impl OpenQuestions {
 
 /// A question that is open.
 #[derive(Debug)]
-pub(crate) struct Open(Arc<watch::Sender<usize>>);
+pub(crate) struct Open {
+    questions: Arc<watch::Sender<Questions>>,
+    number: u64,
+}
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.send_modify(|open| *open -= 1);
+        self.questions.send_modify(|questions| drop(questions.open.remove(&self.number)));
     }
 }
 
@@ -47,12 +78,12 @@ pub(crate) struct Clock {
     deadline: Pin<Box<Sleep>>,
     /// Since when it stands still.
     stopped: Option<Instant>,
-    /// How many questions are open. None: it never stands still.
-    open: Option<watch::Receiver<usize>>,
+    /// The questions that are open. None: it never stands still.
+    open: Option<watch::Receiver<Questions>>,
 }
 
 impl Clock {
-    fn new(limit: Duration, open: Option<watch::Receiver<usize>>) -> Self {
+    fn new(limit: Duration, open: Option<watch::Receiver<Questions>>) -> Self {
         Self { limit, deadline: Box::pin(sleep(limit)), stopped: None, open }
     }
 
@@ -74,7 +105,7 @@ impl Clock {
                 self.deadline.as_mut().await;
                 return self.limit;
             };
-            let stands = *open.borrow_and_update() > 0;
+            let stands = !open.borrow_and_update().open.is_empty();
             match self.stopped {
                 None if stands => self.stopped = Some(Instant::now()),
                 Some(since) if !stands => {
@@ -102,14 +133,18 @@ mod tests {
 
     #[tokio::test]
     async fn the_time_of_a_question_does_not_count() {
-        let (open, receiver) = watch::channel(0);
+        let questions = OpenQuestions::default();
         let begun = Instant::now();
-        let mut clock = Clock::new(TENTH * 2, Some(receiver));
+        let mut clock = questions.clock(TENTH * 2);
         let asking = async {
             sleep(TENTH).await;
-            open.send_replace(1);
+            let open = questions.open("a".into());
+            let later = questions.open("b".into());
             sleep(TENTH * 5).await;
-            open.send_replace(0);
+            let oldest = questions.oldest().expect("one is open");
+            assert!(oldest.about == "a" && oldest.since >= TENTH * 5, "{oldest:?}");
+            drop((open, later));
+            assert_eq!(questions.oldest(), None);
             std::future::pending::<()>().await;
         };
         tokio::select! {

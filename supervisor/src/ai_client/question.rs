@@ -156,10 +156,14 @@ fn tidy(value: &mut Value) -> Result<(), Unfit> {
     }
 }
 
-/// On one line, so that nothing in it looks like words of ours.
+/// On one line, so that nothing in it looks like words of ours. It says what of it is not shown.
 fn one_line(text: &str) -> String {
     let cut: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
-    printable(&cut.split_whitespace().collect::<Vec<_>>().join(" "))
+    let line = printable(&cut.split_whitespace().collect::<Vec<_>>().join(" "));
+    match text.chars().count().saturating_sub(MESSAGE_CHARS_MAX) {
+        0 => line,
+        more => format!("{line} (INCOMPLETE: {more} more characters are not shown)"),
+    }
 }
 
 #[cfg(test)]
@@ -191,6 +195,17 @@ mod tests {
         assert_eq!(schema["properties"]["name"]["title"], "Your\u{fffd}[31m name");
         assert_eq!(schema["properties"]["name"]["default"], "Ada");
         assert_eq!(schema["properties"]["title"]["type"], "boolean");
+    }
+
+    #[test]
+    fn a_message_that_is_cut_says_so() {
+        let mut parameters = form(json!({}));
+        for (length, incomplete) in [(2_000, false), (2_007, true)] {
+            parameters["message"] = "x".repeat(length).into();
+            let Ok(Question::Form { message, .. }) = read(&parameters) else { panic!("no form") };
+            let told = message.ends_with("x (INCOMPLETE: 7 more characters are not shown)");
+            assert_eq!(told, incomplete, "{message}");
+        }
     }
 
     #[test]

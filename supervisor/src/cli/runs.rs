@@ -17,7 +17,8 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// End an execution: its worker is killed, and its AI client has an answer that says that it was cancelled
+    /// End an execution: its worker is stopped, and its AI client gets an answer with what it printed, which says that a person
+    /// ended it
     #[command(arg_required_else_help = true)]
     End {
         /// Its id, or the beginning of it
@@ -54,14 +55,19 @@ async fn list(as_json: bool) -> ExitCode {
         println!("Nothing runs.");
     } else {
         let row = |(pid, run): &(u32, ListedRun)| {
-            let ListedRun { execution, client, language, session, state, age_s } = run;
+            let ListedRun { execution, client, language, session, state, waiting_for, waiting_s, age_s } =
+                run;
+            let state = match (waiting_for, waiting_s) {
+                (Some(about), Some(seconds)) => format!("{state}: {about}, {seconds:.0} s"),
+                _ => state.clone(),
+            };
             let or_none = |word: &Option<String>| word.clone().unwrap_or_else(|| "-".into());
             vec![
                 execution.clone(),
                 or_none(client),
                 language.clone(),
                 or_none(session),
-                state.clone(),
+                state,
                 format!("{age_s:.1} s"),
                 pid.to_string(),
             ]

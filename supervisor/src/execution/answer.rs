@@ -7,9 +7,9 @@ use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::Ended;
 use super::shown::{Parts, calls, cut_text};
 use super::told::{changed, told};
+use super::{Cancellation, Ended};
 use crate::gate::CallRecord;
 use crate::json;
 
@@ -153,9 +153,11 @@ impl Answer {
         Self { error: Some(error), refusal: Some(refusal), ..nothing }
     }
 
-    /// An execution that its client gave up before it had a worker.
-    pub(crate) fn cancelled(execution: ExecutionId) -> Self {
-        Self::without_worker(execution, Status::Cancelled)
+    /// An execution that was ended before it had a worker.
+    pub(crate) fn cancelled(execution: ExecutionId, why: Cancellation) -> Self {
+        let message = format!("{}, before it had a worker: nothing was run", why.message());
+        let error = CodeError { kind: "Cancelled".into(), message, ..CodeError::default() };
+        Self { error: Some(error), ..Self::without_worker(execution, Status::Cancelled) }
     }
 
     fn without_worker(execution: ExecutionId, status: Status) -> Self {

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+use crate::ai_client::PersonWait;
+
 /// Those who ask about one run at one time; whoever comes besides is told nothing.
 const ASKING_MAX: usize = 4;
 /// How long a run may take to say what it does: it may be waiting for a worker to end.
@@ -23,6 +25,8 @@ pub(crate) struct Course {
     pub(crate) calls: usize,
     /// How many have none yet, by what they are asked of.
     pub(crate) under_way: BTreeMap<String, usize>,
+    /// What it waits for that a person decides.
+    pub(crate) person: Option<PersonWait>,
     /// The end of what it printed.
     pub(crate) stdout: String,
 }

@@ -3,6 +3,8 @@
 use lockhouse_protocol::{CodeError, Exit, STACK_OVERFLOW_STATUS};
 use nix::sys::signal::Signal;
 
+use super::Cancellation;
+
 /// How a run ended.
 #[derive(Debug)]
 pub(crate) enum Ending {
@@ -18,10 +20,8 @@ pub(crate) enum Ending {
     Killed { words: String, attack: bool },
     /// The worker broke the protocol, in words.
     Broken(String),
-    /// The AI client does not want the answer any more.
-    Cancelled,
-    /// This process ends.
-    Stopped,
+    /// It was ended from outside; where the code was, if it could still say so.
+    Cancelled(Cancellation, Option<CodeError>),
 }
 
 /// A limit that was reached.
@@ -71,7 +71,7 @@ impl Ending {
             Self::Limit(limit, _) => Some(limit.of),
             Self::Killed { attack: true, .. } | Self::Broken(_) => Some("violation"),
             Self::Killed { .. } => Some("died"),
-            Self::Cancelled | Self::Stopped => Some("cancelled"),
+            Self::Cancelled(..) => Some("cancelled"),
         }
     }
 
@@ -85,8 +85,10 @@ impl Ending {
             Self::Limit(limit, _) => format!("a run was killed: {}", limit.message),
             Self::Killed { words, .. } => words.clone(),
             Self::Broken(why) => format!("its worker broke the protocol and was killed: {why}"),
-            Self::Stopped => "Lockhouse was shut down".into(),
-            Self::Cancelled => "a run was cancelled, did not stop when it was told to, and was killed".into(),
+            Self::Cancelled(Cancellation::Shutdown, _) => "Lockhouse was shut down".into(),
+            Self::Cancelled(..) => {
+                "a run was cancelled, did not stop when it was told to, and was killed".into()
+            }
         }
     }
 }

@@ -5,11 +5,8 @@ use std::fmt::Write as _;
 use lockhouse_protocol::CodeError;
 use serde_json::value::RawValue;
 
-use super::{Ending, Limit, Status};
+use super::{Cancellation, Ending, Limit, Status};
 use crate::gate::CallRecord;
-
-/// To whoever waits for a run that a restart does not leave the time.
-const STOPPED: &str = "Lockhouse is ending, and this did not come to its end in time; run it again";
 
 /// Calls that are named; the rest are counted.
 const NAMED_MAX: usize = 10;
@@ -41,8 +38,7 @@ pub(super) fn told(
         Ending::Broken(why) => {
             (Status::Killed, words("Killed", format!("the worker broke the protocol and was killed: {why}")))
         }
-        Ending::Cancelled => return (Status::Cancelled, None, None),
-        Ending::Stopped => (Status::Cancelled, placed(words("Cancelled", STOPPED.into()), over, waiting)),
+        Ending::Cancelled(why, place) => (Status::Cancelled, cancelled(why, place, over, waiting)),
     };
     (status, None, Some(error))
 }
@@ -53,6 +49,18 @@ fn stopped(limit: Limit, place: Option<CodeError>, over: &[CallRecord], waiting:
     let place = place.unwrap_or_default();
     let hint = place.hint.clone().or_else(|| Some(hint.into()));
     placed(CodeError { kind: kind.into(), message, hint, ..place }, over, waiting)
+}
+
+/// The error of a program that was ended from outside.
+fn cancelled(
+    why: Cancellation,
+    place: Option<CodeError>,
+    over: &[CallRecord],
+    waiting: &[CallRecord],
+) -> CodeError {
+    let (kind, message) = ("Cancelled".into(), why.message().into());
+    let hint = why.hint().map(str::to_owned);
+    placed(CodeError { kind, message, hint, ..place.unwrap_or_default() }, over, waiting)
 }
 
 /// The same with what calls say of where the program was: what it waited for, or, where nothing else is known, what it had called

@@ -6,6 +6,7 @@ use lockhouse_policies::printable;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 
+use crate::ai_client::PersonWait;
 use crate::execution::Course;
 
 /// Between two notes of progress, whoever has something to say.
@@ -60,12 +61,15 @@ impl Display {
 /// What the code is doing, in a line.
 pub(super) fn in_words(course: Option<&Course>, since: Duration) -> String {
     let Some(course) = course else { return format!("waiting for a worker, {:.1} s", since.as_secs_f32()) };
-    let Course { elapsed, calls, under_way, stdout } = course;
+    let Course { elapsed, calls, under_way, person, stdout } = course;
     let mut words = format!("{calls} {} made", if *calls == 1 { "call" } else { "calls" });
     let waiting: usize = under_way.values().sum();
     if let Some(first) = under_way.keys().next() {
         let more = if under_way.len() > 1 { ", …" } else { "" };
         words += &format!(", {waiting} under way ({first}{more})");
+    }
+    if let Some(PersonWait { about, since }) = person {
+        words += &format!(", waiting for a person for {:.1} s ({about})", since.as_secs_f32());
     }
     words += &format!(", {:.1} s", elapsed.as_secs_f32());
     if let Some(line) = stdout.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
@@ -85,6 +89,7 @@ mod tests {
             elapsed: Duration::from_millis(4_230),
             calls,
             under_way: under_way.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            person: None,
             stdout: stdout.to_owned(),
         };
         let words = |course: &Course| in_words(Some(course), Duration::ZERO);
@@ -92,6 +97,11 @@ mod tests {
         assert_eq!(words(&course(1, &[], "")), "1 call made, 4.2 s");
         let busy = course(12, &[("a.list", 2), ("b.get", 1)], "first\npage \u{1b}[31m 3\n \n");
         assert_eq!(words(&busy), "12 calls made, 3 under way (a.list, …), 4.2 s; page \u{fffd}[31m 3");
+        let asking = PersonWait { about: "approval of a.get".into(), since: Duration::from_secs(50) };
+        let asking = words(&Course { person: Some(asking), ..course(3, &[("a.get", 1)], "") });
+        let told =
+            "3 calls made, 1 under way (a.get), waiting for a person for 50.0 s (approval of a.get), 4.2 s";
+        assert_eq!(asking, told);
         let long = words(&course(0, &[], &"x".repeat(1_000)));
         assert!(long.chars().count() < 200, "{long}");
     }

@@ -6,6 +6,7 @@
 
 mod always;
 mod approvers;
+mod arguments;
 mod batch;
 mod desk;
 mod facts;
@@ -13,12 +14,13 @@ mod form;
 mod grants;
 mod outcome;
 mod prompt;
+mod refusals;
 mod visible;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use lockhouse_policies::{PendingCall, PermittedCall};
+use lockhouse_policies::{PendingCall, PermittedCall, printable};
 use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -27,6 +29,7 @@ use uuid::Uuid;
 pub(crate) use approvers::{ApprovalSettings, Approvers, Through};
 pub(crate) use desk::{Ask, Decision, FromPerson, FromSupervisor, PersonsAnswer, Seat, Watcher};
 
+use arguments::Order;
 use batch::{Batches, Candidate, Waiting};
 use grants::Grants;
 use outcome::Refusal;
@@ -39,6 +42,9 @@ use crate::upstream::Caller;
 
 /// Calls of one execution that can wait at one time: as many as may be configured to be under way.
 const WAITING_MAX: usize = 1_024;
+
+/// Characters of a URI or a name where it is told what a run waits for.
+const ABOUT_CHARS_MAX: usize = 100;
 
 /// How far a person's answer reaches, and how a call came to be approved, for the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -130,12 +136,14 @@ impl Approvals {
             nobody: matches!(refusal, Refusal::Nobody(_)),
         };
         let claims = tool.map(Tool::claims).unwrap_or_default();
-        let candidate = Candidate::new((self.of.id(), call, id), pending, line, claims);
+        let order = Order::of(&pending, tool);
+        let candidate = Candidate::new((self.of.id(), call, id), pending, line, claims, order);
         let granted = self.of.grants().find(&candidate.pending);
         if let Some(how) = granted {
             return candidate.approved().map(|permitted| (permitted, how)).map_err(refused);
         }
-        let _open = self.of.caller.questions.open();
+        let named: String = printable(item.as_str()).chars().take(ABOUT_CHARS_MAX).collect();
+        let _open = self.of.caller.questions.open(format!("approval of {server}.{named}"));
         let _waits = Waits::new(&self.waiting, call);
         let (verdict, decided) = oneshot::channel();
         let queue = self.queue.get_or_init(|| {

@@ -85,12 +85,11 @@ second = await asyncio.gather(safe(fixture.add(a=3, b=4)), safe(fixture.add(a=5,
     assert_eq!(answer["value"], json!([3, ["approval_declined", "approval_declined"], count]), "{answer}");
     let text = first["text"].as_str().unwrap();
     for words in [
-        "Running code wants to make 3 calls:",
+        "Running code asks to make 3 calls: 1 × fixture.add, 1 × fixture.delete_everything, 1 × fixture.echo.\n",
         "    |   1  fixture.add                   line 7  {\"a\":1,\"b\":2}",
-        "(+152 characters)",
-        "WARNING: not all of the arguments are shown",
+        "  \"value\"\n    |        {\"value\":\"xxxx",
         "fixture.delete_everything: it may destroy or overwrite things",
-        "Lines of the code:\n    |     7  first = await asyncio.gather(",
+        "The program says that the calls are at these lines of its code:\n    |     7  first = await asyncio.gather(",
         "of exactly these calls.",
     ] {
         assert!(text.contains(words), "{words:?} is not in {text}");

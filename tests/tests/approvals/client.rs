@@ -29,7 +29,9 @@ async fn only_an_answer_that_was_offered_approves_and_the_failure_says_what_came
     ];
     let mut table = Table::new("what a person says");
     for (era, mode) in eras() {
-        let all = approved.iter().map(|(_, says)| says).chain(refused.iter().map(|(_, says, _)| says));
+        // After each refusal they approve a call: people who refuse one after the other are not asked any more.
+        let then = refused.iter().flat_map(|(_, says, _)| [says, &Says::Bare]);
+        let all = approved.iter().map(|(_, says)| says).chain(then);
         let person = Person::who_says(Says::InTurn(all.cloned().collect()));
         let lockhouse = lockhouse("");
         // A list in a table that is inline has no place for a rule beside it.
@@ -55,18 +57,20 @@ async fn only_an_answer_that_was_offered_approves_and_the_failure_says_what_came
                 format!("{era}: {name}"),
                 ensure(holds && said && answer["value"][1] == reached, &answer),
             );
+            reached += 1;
+            let answer = session.run_asking(ONE).await;
+            let then = format!("{era}: {name}: and then a yes");
+            table.row(then, equal(answer["value"].clone(), json!([3, reached])));
         }
-        table.row(
-            format!("{era}: each was asked"),
-            equal(person.asked().len(), approved.len() + refused.len()),
-        );
+        let made = approved.len() + refused.len();
+        table.row(format!("{era}: each was asked"), equal(person.asked().len(), made + refused.len()));
         let (calls, asked) = (records(&lockhouse, "call"), outcomes(&lockhouse));
         let of_add: Vec<&Value> = calls.iter().filter(|call| call["tool"] == "add").collect();
-        table.row(format!("{era}: a record of each call"), equal(of_add.len(), approved.len()));
+        table.row(format!("{era}: a record of each call"), equal(of_add.len(), made));
         let once = of_add.iter().filter(|call| call["approval"] == "once").count();
-        table.row(format!("{era}: once"), equal(once, approved.len() - 1));
+        table.row(format!("{era}: once"), equal(once, made - 1));
         let through = asked.iter().all(|outcome| outcome.ends_with("through client"));
-        let count = asked.len() == 2 * (approved.len() + refused.len());
+        let count = asked.len() == 2 * (made + refused.len());
         table.row(format!("{era}: asked and answered"), ensure(through && count, &asked));
     }
     table.finish();
@@ -88,10 +92,9 @@ async fn the_form_has_one_field_and_the_words_say_what_would_happen() {
         let message = asked["message"].as_str().unwrap();
         let policy = lockhouse.path("config/lockhouse/policy.toml");
         for words in [
-            "of server fixture:\n    | delete_everything\n",
-            "it may destroy or overwrite things",
-            "    | {}\n",
-            "Line 3 of the code:\n    | fixture.delete_everything()\n",
+            "Running code asks to call fixture.delete_everything without arguments.\n",
+            "The server says: it may destroy or overwrite things.\n",
+            "The program says: line 3. There its code reads:\n    | fixture.delete_everything()\n",
             &format!("    | {}:5\n", policy.display()),
             "Hash: ",
         ] {
@@ -168,6 +171,15 @@ async fn what_comes_back_and_is_no_answer_declines() {
     let session =
         session(&lockhouse, &Person::who_says(Says::Nothing), lockhouse_tests::Session::latest()).await;
     let mut table = Table::new("what comes back with the handle");
+    let asked = async || {
+        let CallToolResponse::InputRequired(required) =
+            session.peer().call_tool_once(parameters(ONE)).await.unwrap()
+        else {
+            panic!("no question")
+        };
+        (required.input_requests.unwrap().into_keys().next().unwrap(), required.request_state)
+    };
+    let mut made = 0;
     for (name, response) in [
         ("nothing", None),
         ("no action", Some(json!({"content": {"scope": "once"}}))),
@@ -175,24 +187,30 @@ async fn what_comes_back_and_is_no_answer_declines() {
         ("a list", Some(json!([1, 2]))),
         ("text", Some(json!("accept"))),
     ] {
-        let CallToolResponse::InputRequired(required) =
-            session.peer().call_tool_once(parameters(ONE)).await.unwrap()
-        else {
-            panic!("no question")
-        };
-        let key = required.input_requests.unwrap().into_keys().next().unwrap();
+        let (key, state) = asked().await;
         let mut again = parameters(ONE);
-        again.request_state = required.request_state;
+        again.request_state = state;
         again.input_responses = response.map(|response| [(key, response)].into());
         match session.peer().call_tool_once(again).await {
             Ok(CallToolResponse::Complete(result)) => {
                 let value = result.structured_content.unwrap_or_default()["value"].clone();
-                table.row(name, ensure(value[0][0] == "approval_declined" && value[1] == 0, value));
+                table.row(name, ensure(value[0][0] == "approval_declined" && value[1] == made, value));
             }
             // What is no request is refused as a whole.
             Err(error) => table.row(name, ensure(error.to_string().contains("invalid"), error)),
             other => table.row(name, Err(format!("{other:?}"))),
         }
+        // A yes in between, so that the next one is asked.
+        let (key, state) = asked().await;
+        let mut control = parameters(ONE);
+        control.request_state = state;
+        control.input_responses = Some([(key, json!({"action": "accept"}))].into());
+        let CallToolResponse::Complete(result) = session.peer().call_tool_once(control).await.unwrap() else {
+            panic!("asked again")
+        };
+        made += 1;
+        let value = result.structured_content.unwrap_or_default()["value"].clone();
+        table.row(format!("{name}: control"), equal(value, json!([3, made])));
     }
     table.finish();
 }

@@ -5,16 +5,15 @@ use lockhouse_tests::{Person, Says, Session, Table, ensure};
 use crate::{lockhouse, session};
 
 /// Every line that Lockhouse itself says in a prompt, by how it begins.
-const OURS: [&str; 16] = [
-    "Running code wants to ",
-    "What it does, by the server's own word: ",
-    "With these arguments:",
+const OURS: [&str; 15] = [
+    "Running code asks to ",
+    "The server says: ",
+    "The servers say:",
+    "Arguments:",
     "WARNING: ",
-    "Line ",
-    "Lines of the code:",
-    "The code is said to be at its line ",
+    "The program says: line ",
+    "The program says that the calls are at these lines of its code:",
     "The policy asks by",
-    "What they do, by the servers' own word:",
     "Hash: ",
     "Accept to approve, decline to refuse.",
     "Scopes:",
@@ -50,7 +49,7 @@ async fn nothing_in_arguments_or_code_looks_like_words_of_ours() {
     // Names that the tool does not have are refused before anybody is asked.
     let mut table = Table::new("prompts of hostile calls");
     let lockhouse = lockhouse("");
-    let person = Person::who_says(Says::No);
+    let person = Person::who_says(Says::InTurn([Says::No, Says::Bare].repeat(11)));
     let session = session(&lockhouse, &person, Session::latest()).await;
     for (name, code) in rows {
         let before = person.asked().len();
@@ -72,11 +71,13 @@ async fn nothing_in_arguments_or_code_looks_like_words_of_ours() {
         let holds = strange.is_empty() && !hidden && whole && bounded;
         table.row(name, ensure(holds, (strange, hidden, message.len(), message)));
         if name.starts_with("a megabyte") {
-            let told = message.contains("more characters of the arguments are not shown");
+            let told = message.contains(" characters of the arguments are not shown");
             table.row(format!("{name}: what is left out is told"), ensure(told, message));
         }
         let declined = answer["error"]["code"] == "approval_declined";
         table.row(format!("{name}: declined"), ensure(declined, answer));
+        // Without a yes in between, nobody would be asked any more.
+        session.run_asking("from mcp_tools import fixture\nfixture.add(a=1, b=2)").await;
     }
     table.finish();
 }

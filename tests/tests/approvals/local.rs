@@ -41,7 +41,7 @@ async fn somebody_at_this_machine_is_asked_where_the_ai_client_cannot() {
     let ask = &asked["ask"];
     let call = json!({
         "server": "fixture", "kind": "tool", "name": "add", "arguments": "{\n  \"a\": 1,\n  \"b\": 2\n}",
-        "arguments_left_out": 0, "claims": "it only reads", "line": 2, "source": "try: r = fixture.add(a=1, b=2)['sum']",
+        "argument_names": ["\"a\"", "\"b\""], "argument_names_left_out": 0, "arguments_left_out": 0, "claims": "it only reads", "line": 2, "source": "try: r = fixture.add(a=1, b=2)['sum']",
         "rule": format!("{}:5", lockhouse.path("config/lockhouse/policy.toml").display()),
     });
     table.row("what is told", equal(ask["calls"].clone(), json!([call])));
@@ -165,7 +165,8 @@ fn who_runs_code_at_a_terminal_is_asked_there() {
         let answer = shown.find("\n{").map(|at| serde_json::from_str::<Value>(shown[at..].trim()));
         let value = answer.and_then(Result::ok).map(|answer| answer["value"].clone());
         table.row(format!("{lines:?}"), equal(value, Some(expected)).map_err(|e| format!("{e}: {shown}")));
-        let asked = shown.contains("Running code wants to use this tool of server fixture:\r\n    | add");
+        let asked = shown
+            .contains("Running code asks to call fixture.add with 2 arguments.\r\n    | \"a\", \"b\"\r\n");
         table.row(format!("{lines:?}: shown"), ensure(asked, shown));
         let through =
             outcomes(&lockhouse).iter().filter(|outcome| outcome.ends_with("through terminal")).count();

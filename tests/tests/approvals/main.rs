@@ -2,11 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
 
 mod always;
+mod arguments;
 mod batches;
 mod client;
 mod hostile;
 mod local;
 mod nobody;
+mod refusals;
 mod revoked;
 mod socket;
 mod waiting;

@@ -11,6 +11,7 @@ mod priority;
 mod progress;
 mod questions;
 mod queue;
+mod reasons;
 mod tasks;
 
 use lockhouse_tests::{Lockhouse, Process, Session, children, structured, wait_until};

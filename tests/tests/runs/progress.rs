@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use lockhouse_tests::{Person, Session, Table, ensure};
+use lockhouse_tests::{LANGUAGES, Lockhouse, Person, Says, Session, Table, ensure, equal, structured};
+use serde_json::json;
 
 use crate::{eras, lockhouse};
 
@@ -66,4 +67,47 @@ async fn a_short_run_shows_nothing_and_one_that_waits_says_so() {
         slow.await.unwrap().unwrap();
     }
     table.finish();
+}
+
+#[tokio::test]
+async fn lines_are_shown_of_a_program_that_calls_nothing() {
+    let mut table = Table::new("progress of programs that print and compute");
+    let code = [
+        "import time\nprint('page 1')\nend = time.monotonic() + 3.5\nwhile time.monotonic() < end: pass\n7",
+        "console.log('page 1'); const end = Date.now() + 3500; while (Date.now() < end) {} 7",
+    ];
+    for (era, mode) in eras() {
+        for (language, code) in LANGUAGES.into_iter().zip(code) {
+            let lockhouse = lockhouse("");
+            let person = Person::default();
+            let session =
+                Session::connect_as(person.clone(), lockhouse.command(&["serve"]), mode.clone()).await;
+            let arguments = json!({"language": language, "code": code});
+            let answer = structured(session.call_asking("run_code", arguments).await);
+            let notes: Vec<_> = person.notes().into_iter().filter_map(|note| note.message).collect();
+            table.row(format!("{era}, {language}: control: its value"), equal(&answer["value"], &json!(7)));
+            let shown =
+                notes.iter().any(|note| note.starts_with("0 calls made, ") && note.ends_with("; page 1"));
+            table.row(format!("{era}, {language}: the line"), ensure(shown, &notes));
+        }
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn a_client_sees_that_its_run_waits_for_a_person() {
+    let policy = "version = 1\n[servers.fixture]\nask = [\"add\"]\n";
+    let code = "from mcp_tools import fixture\nfixture.add(a=1, b=2)['sum']";
+    let lockhouse = Lockhouse::new().server("fixture", &[]).policy(policy);
+    // Who is asked during the request, takes three seconds.
+    let person = Person::who_says(Says::Slowly(Duration::from_secs(3), json!({})));
+    let mode = rmcp::service::ClientLifecycleMode::Initialize;
+    let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), mode).await;
+    let answer = session.run_asking(code).await;
+    assert_eq!(answer["value"], 3, "{answer}");
+    let notes: Vec<_> = person.notes().into_iter().filter_map(|note| note.message).collect();
+    let says = |note: &String| {
+        note.contains("waiting for a person for ") && note.contains("(approval of fixture.add)")
+    };
+    assert!(notes.iter().any(says), "{notes:?}");
 }

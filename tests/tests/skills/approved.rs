@@ -151,6 +151,10 @@ async fn a_person_sees_the_code_and_decides() {
         ];
         let holds = asked.len() == 1 && lines.iter().all(|line| message.contains(line));
         table.row(format!("{name}: what is asked"), ensure(holds, message));
+        let places = ["    | \"code\" of 2 lines:", "    | \"description\":", "    | \"name\":"]
+            .map(|row| message.find(row));
+        let in_order = places.iter().all(Option::is_some) && places.is_sorted();
+        table.row(format!("{name}: code comes first"), ensure(in_order, message));
         let used = session.run_asking(&using("python", "mine")).await;
         table.row(format!("{name}: then"), equal(used["status"] == "ok", state == "saved"));
         let waits = lockhouse.path(OWN).join(".drafts/mine").exists();

@@ -61,7 +61,8 @@ class _NoInput(io.RawIOBase):
 
 def _output(stream):
     buffer = io.BufferedWriter(_Sink(stream), BUFFER_BYTES)
-    return io.TextIOWrapper(buffer, "utf-8", "backslashreplace", newline="\n")
+    # Line by line: a program that prints and then computes is seen to have printed.
+    return io.TextIOWrapper(buffer, "utf-8", "backslashreplace", newline="\n", line_buffering=True)
 
 
 _open = []

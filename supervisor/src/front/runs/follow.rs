@@ -12,7 +12,7 @@ use super::super::display::{Display, LOOK_EVERY};
 use super::super::{Front, ask, calls_again, client, code_request, content, invalid};
 use super::{Found, Run, Step};
 use crate::access::{Owner, Principal};
-use crate::ai_client::{Line, Unasked};
+use crate::ai_client::{Line, PersonWait, Unasked};
 use crate::execution::{self, Answer, Course, Showing, Shown, Status};
 use crate::supervisor::Supervisor;
 use crate::telemetry;
@@ -175,17 +175,23 @@ impl Front {
                 Step::Question(posed) => {
                     let asked = Instant::now();
                     let patience = posed.patience();
-                    tokio::select! {
-                        biased;
-                        () = context.ct.cancelled() => return given_up(&run),
-                        answer = ask::ask(&context.peer, posed.question, patience) => {
-                            let _ = posed.answer.send(answer);
+                    let asking = ask::ask(&context.peer, posed.question, patience);
+                    tokio::pin!(asking);
+                    let answer = loop {
+                        tokio::select! {
+                            biased;
+                            () = context.ct.cancelled() => return given_up(&run),
+                            answer = &mut asking => break answer,
+                            over = run.over() => return over.map_or_else(
+                                || invalid("the execution broke").into(),
+                                |over| over.result.clone().into(),
+                            ),
+                            _ = looking.tick(), if display.is_wanted() => {
+                                display.look(run.look().await.as_ref(), run.age()).await;
+                            }
                         }
-                        over = run.over() => return over.map_or_else(
-                            || invalid("the execution broke").into(),
-                            |over| over.result.clone().into(),
-                        ),
-                    }
+                    };
+                    let _ = posed.answer.send(answer);
                     // The time of a question is no waiting.
                     until += asked.elapsed();
                 }
@@ -224,7 +230,17 @@ async fn running(run: &Run, handle: &ResultHandle) -> CallToolResult {
     if run.is_queued() {
         progress.insert("waiting".into(), "for a worker".into());
     }
-    if let Some(Course { calls, under_way, stdout, .. }) = run.look().await {
+    let mut hint =
+        "the program goes on: get_result(handle) waits for its answer; do not run it again".to_owned();
+    if let Some(Course { calls, under_way, person, stdout, .. }) = run.look().await {
+        if let Some(PersonWait { about, since }) = person {
+            progress.insert("waiting".into(), "for a person".into());
+            progress.insert("waiting_for".into(), about.as_str().into());
+            progress.insert("waiting_s".into(), seconds(since));
+            hint = format!(
+                "the program waits for a person ({about}): get_result(handle) waits for its answer; do not run it again"
+            );
+        }
         progress.insert("calls".into(), calls.into());
         if !under_way.is_empty() {
             progress.insert("under_way".into(), json!(under_way));
@@ -234,7 +250,7 @@ async fn running(run: &Run, handle: &ResultHandle) -> CallToolResult {
         }
     }
     told["progress"] = progress.into();
-    told["hint"] = "the program goes on: get_result(handle) waits for its answer; do not run it again".into();
+    told["hint"] = hint.into();
     CallToolResult::structured(told)
 }
 

@@ -8,6 +8,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use super::Approval;
 use super::always::Change;
 use super::desk::Desk;
+use super::refusals::Refusals;
 use crate::config::PolicyFile;
 
 /// How long a change of the policy may take to be in force.
@@ -36,6 +37,7 @@ pub(crate) struct ApprovalSettings {
 pub(crate) struct Approvers {
     settings: ApprovalSettings,
     desk: Desk,
+    refusals: Refusals,
     /// The user's own, if it is the one in force.
     policy: Option<PolicyFile>,
     changed: mpsc::Sender<oneshot::Sender<()>>,
@@ -45,7 +47,8 @@ pub(crate) struct Approvers {
 impl Approvers {
     pub(crate) fn new(settings: ApprovalSettings, policy: Option<PolicyFile>) -> Self {
         let (changed, changes) = mpsc::channel(1);
-        Self { settings, desk: Desk::default(), policy, changed, changes: Mutex::new(changes) }
+        let (desk, refusals) = (Desk::default(), Refusals::default());
+        Self { settings, desk, refusals, policy, changed, changes: Mutex::new(changes) }
     }
 
     pub(super) fn through(&self) -> Through {
@@ -59,6 +62,10 @@ impl Approvers {
 
     pub(crate) fn desk(&self) -> &Desk {
         &self.desk
+    }
+
+    pub(super) fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     pub(super) fn policy(&self) -> Option<&PolicyFile> {

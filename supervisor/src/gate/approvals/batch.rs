@@ -1,18 +1,20 @@
 //! Calls that wait for a person: gathered, put to them one prompt at a time, and answered one by one.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_policies::{CallDigest, PendingCall, PermittedCall};
-use lockhouse_protocol::{CallId, ExecutionId};
+use lockhouse_protocol::{CallId, ExecutionId, ServerName};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
+use super::arguments::{Order, ROOM, ROOM_MIN};
 use super::desk::{Ask, Means};
 use super::outcome::{Outcome, PROMPTS_MAX, Refusal};
 use super::prompt::Prompt;
+use super::refusals::IN_A_ROW_MAX;
 use super::{Approval, Execution, Through, always, form};
 use crate::ai_client::Mode;
 use crate::audit::Subject;
@@ -27,12 +29,19 @@ const GATHER_MAX: Duration = Duration::from_millis(250);
 
 type Verdict = Result<(PermittedCall, Approval), Refusal>;
 
+/// A server, and what is asked of it.
+type Tool = (ServerName, String);
+
 /// One call that a person decides about.
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub(super) pending: PendingCall,
     pub(super) line: Option<u32>,
     pub(super) claims: Claims,
+    /// Of its arguments.
+    pub(super) order: Order,
+    /// Characters that its arguments need in a table.
+    room_needed: usize,
     /// Of this call on this occasion.
     pub(super) digest: CallDigest,
     call: CallId,
@@ -47,10 +56,20 @@ impl Candidate {
         pending: PendingCall,
         line: Option<u32>,
         claims: Claims,
+        order: Order,
     ) -> Self {
         let occasion = format!("{execution}/{}", call.0);
         let digest = pending.digest(&occasion);
-        Self { pending, line, claims, digest, call, id, occasion }
+        let room_needed = order.room_needed(pending.arguments());
+        Self { pending, line, claims, order, room_needed, digest, call, id, occasion }
+    }
+
+    /// What refusals of it are counted for: its tool, or its server's resources or prompts, which are whatever the program
+    /// names.
+    fn tool(&self) -> Tool {
+        let item = self.pending.item();
+        let name = if item.kind() == "tool" { item.to_string() } else { format!("any {}", item.kind()) };
+        (self.pending.server().clone(), name)
     }
 
     /// The call as it was shown, or one that was approved before it was asked about.
@@ -70,11 +89,13 @@ pub(super) struct Waiting {
 pub(super) struct Batches {
     of: Arc<Execution>,
     prompts: u32,
+    /// Of each tool, questions that were refused in a row.
+    refused: HashMap<Tool, u32>,
 }
 
 impl Batches {
     pub(super) fn new(of: Arc<Execution>) -> Self {
-        Self { of, prompts: 0 }
+        Self { of, prompts: 0, refused: HashMap::new() }
     }
 
     pub(super) async fn run(mut self, mut asked: mpsc::Receiver<Waiting>) {
@@ -83,28 +104,69 @@ impl Batches {
             if waiting.is_empty() {
                 let Some(first) = asked.recv().await else { return };
                 waiting.push_back(first);
+                // What nobody is asked about waits for no other call.
+                self.let_go(&mut waiting);
+                if waiting.is_empty() {
+                    continue;
+                }
             }
             gather(&mut asked, &mut waiting).await;
             self.let_go(&mut waiting);
-            let together = waiting.len().min(CALLS_MAX);
-            let mut batch: Vec<Waiting> = waiting.drain(..together).collect();
             // In the order in which the code made them.
-            batch.sort_by_key(|waiting| waiting.candidate.call);
+            waiting.make_contiguous().sort_by_key(|waiting| waiting.candidate.call);
+            let together = together(&waiting);
+            let batch: Vec<Waiting> = waiting.drain(..together).collect();
             if !batch.is_empty() {
                 self.ask(batch).await;
             }
         }
     }
 
-    /// Lets those go that the answer to the prompt before was for as well, and those that nobody waits for.
+    /// Lets those go that the answer to the prompt before was for as well, those that nobody is asked about, and those that
+    /// nobody waits for.
     fn let_go(&self, waiting: &mut VecDeque<Waiting>) {
         for Waiting { candidate, verdict } in std::mem::take(waiting) {
-            let granted = self.of.grants().find(&candidate.pending);
-            match granted {
-                _ if verdict.is_closed() => {}
-                Some(how) => drop(verdict.send(candidate.approved().map(|permitted| (permitted, how)))),
-                None => waiting.push_back(Waiting { candidate, verdict }),
+            if verdict.is_closed() {
+                continue;
             }
+            let granted = self.of.grants().find(&candidate.pending);
+            if let Some(how) = granted {
+                drop(verdict.send(candidate.approved().map(|permitted| (permitted, how))));
+            } else if let Some(refusal) = self.unasked(&candidate) {
+                // Without its record it is refused as well.
+                let _ = self.record(&candidate, Outcome::Refused(refusal.clone()).as_str(), None);
+                drop(verdict.send(Err(refusal)));
+            } else {
+                waiting.push_back(Waiting { candidate, verdict });
+            }
+        }
+    }
+
+    /// Why nobody is asked about a call, if nobody is.
+    fn unasked(&self, call: &Candidate) -> Option<Refusal> {
+        if let Some((hidden, all)) = call.order.hidden(call.pending.arguments()) {
+            return Some(Refusal::Hidden(hidden, all));
+        }
+        if self.refused.get(&call.tool()).is_some_and(|count| *count >= IN_A_ROW_MAX) {
+            return Some(Refusal::Final);
+        }
+        self.of.approvers.refusals().pause(self.of.owner).map(Refusal::Paused)
+    }
+
+    /// Counts what a person said to these calls.
+    fn count(&mut self, calls: &[Candidate], outcome: &Outcome) {
+        let (refusals, owner) = (self.of.approvers.refusals(), self.of.owner);
+        let tools: BTreeSet<Tool> = calls.iter().map(Candidate::tool).collect();
+        match outcome {
+            Outcome::Approved(_) => {
+                refusals.approved(owner);
+                self.refused.retain(|tool, _| !tools.contains(tool));
+            }
+            Outcome::Refused(refusal) if refusal.is_a_persons() => {
+                refusals.refused(owner);
+                tools.into_iter().for_each(|tool| *self.refused.entry(tool).or_default() += 1);
+            }
+            Outcome::Refused(_) => {}
         }
     }
 
@@ -133,6 +195,7 @@ impl Batches {
         } else {
             Outcome::Refused(Refusal::TooMany)
         };
+        self.count(&calls, &outcome);
         if let Outcome::Approved(scope) = outcome {
             calls.iter().for_each(|call| self.of.grants().add(scope, &call.pending));
         }
@@ -198,6 +261,19 @@ impl Batches {
             Refusal::Unrecorded(error.to_string())
         })
     }
+}
+
+/// How many of the first calls are one table: as many as leave each the room that it needs, and one if that is none.
+fn together(waiting: &VecDeque<Waiting>) -> usize {
+    let mut needed = 0;
+    let fits = |(index, waiting): &(usize, &Waiting)| {
+        needed = needed.max(waiting.candidate.room_needed);
+        let alone = waiting.candidate.order.stands_alone();
+        *index == 0 || !alone && needed <= (ROOM / (index + 1)).max(ROOM_MIN)
+    };
+    let first_alone = waiting.front().is_some_and(|first| first.candidate.order.stands_alone());
+    let most = if first_alone { 1 } else { CALLS_MAX };
+    waiting.iter().take(most).enumerate().take_while(fits).count()
 }
 
 /// Waits for what comes together with what is there.

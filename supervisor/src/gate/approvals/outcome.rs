@@ -4,6 +4,7 @@ use lockhouse_policies::Item;
 use lockhouse_protocol::ServerName;
 
 use super::Approval;
+use super::refusals::{IN_A_ROW_MAX, Pause};
 use crate::ai_client::Unasked;
 
 /// Prompts that one execution may put to a person.
@@ -27,6 +28,12 @@ pub(super) enum Refusal {
     /// Nobody could be asked; why the AI client could not, if there is one and it was tried.
     Nobody(Option<Unasked>),
     TooMany,
+    /// Required arguments would be hidden: so many names of so many have no room.
+    Hidden(usize, usize),
+    /// So many questions in a row of this client were refused, and nobody is asked until this time is over.
+    Paused(Pause),
+    /// Questions about this tool were refused in this execution, again and again.
+    Final,
     /// That the person was asked, or answered, could not be recorded.
     Unrecorded(String),
     /// The execution ended meanwhile.
@@ -47,6 +54,8 @@ impl Outcome {
                 Refusal::TimedOut => "timeout",
                 Refusal::Nobody(_) => "nobody to ask",
                 Refusal::TooMany => "too many prompts",
+                Refusal::Hidden(..) => "cannot be shown",
+                Refusal::Paused(_) | Refusal::Final => "too many refusals",
                 Refusal::Unrecorded(_) => "not recorded",
                 Refusal::Abandoned => "abandoned",
                 Refusal::Broken => "broken",
@@ -56,6 +65,11 @@ impl Outcome {
 }
 
 impl Refusal {
+    /// Whether somebody was asked, and did not approve.
+    pub(super) fn is_a_persons(&self) -> bool {
+        matches!(self, Self::Declined | Self::Cancelled | Self::NoAnswer | Self::TimedOut)
+    }
+
     /// For the code that made the call, and whoever reads its error.
     pub(super) fn in_words(&self, server: &ServerName, item: &Item) -> String {
         let call = format!("{server}.{item}");
@@ -84,6 +98,20 @@ impl Refusal {
             Self::TooMany => format!(
                 "a person must approve {call}, and this execution has asked them {PROMPTS_MAX} times already, which is the \
                  limit: make such calls together, or have a person move it to `allow` in the policy"
+            ),
+            Self::Hidden(hidden, all) => format!(
+                "a person must approve {call}, and it cannot be shown in full to a person: {hidden} of its {all} arguments would \
+                 be hidden, required ones among them. Nobody was asked; a person can move it to `allow` in the policy"
+            ),
+            Self::Paused(Pause { left, refusals }) => format!(
+                "{call} is declined and nobody was asked: the last {refusals} questions in a row were refused, so people are not \
+                 asked again for {} s, and longer after each further refusal. Do not try again: do without this call, or say to \
+                 the person what you need and why",
+                left.as_secs() + 1
+            ),
+            Self::Final => format!(
+                "{call} is declined and nobody was asked: questions about it were refused {IN_A_ROW_MAX} times in a row in this \
+                 execution. Do not try again: do without this call, or say to the person what you need and why"
             ),
             Self::Unrecorded(error) => format!("{call} was not made: {error}"),
             Self::Abandoned => format!("the execution ended while a person was asked about {call}"),

@@ -1,6 +1,6 @@
 //! The words that a person reads before they decide. What is not ours in them stands behind a bar, whoever wrote it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
@@ -28,7 +28,7 @@ pub(super) struct Prompt {
 
 impl Prompt {
     pub(super) fn new(waiting: &[Candidate], code: &str, change: Option<Change>) -> Self {
-        let facts = |call: &Candidate| Facts::of(&call.pending, call.line, call.claims, code, waiting.len());
+        let facts = |call: &Candidate| Facts::of(call, code, waiting.len());
         let digest = match waiting {
             [one] => one.digest.to_hex(),
             several => {
@@ -90,21 +90,40 @@ fn what(call: &Facts) -> String {
     }
 }
 
+/// At the end of the first line, of which some AI clients show little more.
+const INCOMPLETE: &str = " INCOMPLETE: not everything fits below.";
+
 fn one(call: &Facts) -> String {
-    let kind = &call.kind;
+    let Facts { server, kind, argument_names_left_out: hidden, .. } = call;
     let who = if call.directly { "The AI client" } else { "Running code" };
-    let mut text = format!(
-        "{who} wants to use this {kind} of server {}:\n{}What it does, by the server's own word: {}.\n\
-         With these arguments:\n{}",
-        call.server,
-        barred(&call.name),
-        call.claims,
-        barred(&call.arguments)
-    );
+    let incomplete = if call.is_complete() { "" } else { INCOMPLETE };
+    let with = match call.argument_names.len() + hidden {
+        0 => "without arguments".to_owned(),
+        1 => "with 1 argument".to_owned(),
+        count => format!("with {count} arguments"),
+    };
+    let mut text = match kind.as_str() {
+        "tool" => format!("{who} asks to call {} {with}.{incomplete}\n", what(call)),
+        _ => {
+            format!("{who} asks server {server} for this {kind} {with}.{incomplete}\n{}", barred(&call.name))
+        }
+    };
+    if !call.argument_names.is_empty() {
+        text.push_str(&barred(&call.argument_names.join(", ")));
+    }
+    if *hidden > 0 {
+        let _ = writeln!(text, "WARNING: {hidden} more arguments, all of them optional, are not shown.");
+    }
+    if kind == "tool" {
+        let _ = writeln!(text, "The server says: {}.", call.claims);
+    }
+    if !call.argument_names.is_empty() {
+        let _ = write!(text, "Arguments:\n{}", barred(&call.arguments));
+    }
     if call.arguments_left_out > 0 {
         let _ = writeln!(
             text,
-            "WARNING: {} more characters of the arguments are not shown. An answer counts for all of them.",
+            "WARNING: {} characters of the arguments are not shown. An answer counts for all of them.",
             call.arguments_left_out
         );
     }
@@ -116,40 +135,71 @@ fn one(call: &Facts) -> String {
 fn line(call: &Facts) -> String {
     match (call.line, &call.source) {
         (None, _) if call.directly => String::new(),
-        (None, _) => "The line of the code is not known.\n".to_owned(),
-        (Some(line), Some(source)) => format!("Line {line} of the code:\n{}", barred(source)),
-        (Some(line), None) => format!("The code is said to be at its line {line}, and has no such line.\n"),
+        (None, _) => "The program does not say from which line of its code.\n".to_owned(),
+        (Some(line), Some(source)) => {
+            format!("The program says: line {line}. There its code reads:\n{}", barred(source))
+        }
+        (Some(line), None) => format!("The program says: line {line}. Its code has no such line.\n"),
     }
 }
 
+/// Columns of arguments beside the name of their tool.
+const BESIDE_MAX: usize = 100;
+
 fn table(calls: &[Facts]) -> String {
-    let mut text = format!("Running code wants to make {} calls:\n", calls.len());
+    let is_complete = calls.iter().all(Facts::is_complete);
+    let incomplete = if is_complete { "" } else { INCOMPLETE };
+    let mut text =
+        format!("Running code asks to make {} calls: {}.{incomplete}\n", calls.len(), tools(calls));
     let width = calls.iter().map(|call| what(call).chars().count()).max().unwrap_or(0);
-    let mut is_cut = false;
     let mut rows = String::new();
     for (index, call) in calls.iter().enumerate() {
         let line = call.line.map(|line| format!("line {line}")).unwrap_or_default();
-        let _ = write!(rows, "{:>3}  {:width$}  {line:>9}  {}", index + 1, what(call), call.arguments);
-        if call.arguments_left_out > 0 {
-            is_cut = true;
-            let _ = write!(rows, " (+{} characters)", call.arguments_left_out);
+        let _ = write!(rows, "{:>3}  {:width$}  {line:>9}", index + 1, what(call));
+        if call.arguments.starts_with('{') && call.arguments.chars().count() <= BESIDE_MAX {
+            let _ = writeln!(rows, "  {}", call.arguments);
+        } else {
+            let _ = writeln!(rows, "  {}", call.argument_names.join(", "));
+            call.arguments.lines().for_each(|line| rows.push_str(&format!("       {line}\n")));
         }
-        rows.push('\n');
     }
     text.push_str(&barred(&rows));
-    if is_cut {
+    if !is_complete {
         text.push_str(
             "WARNING: not all of the arguments are shown where a number of characters is named. An answer counts for all of \
              them.\n",
         );
     }
     let claims = calls.iter().map(|call| format!("{}: {}", what(call), call.claims));
-    text.push_str(&few("What they do, by the servers' own word:", claims));
+    text.push_str(&few("The servers say:", claims));
     let sources =
         calls.iter().filter_map(|call| Some(format!("{:>5}  {}", call.line?, call.source.as_ref()?)));
-    text.push_str(&few("Lines of the code:", sources));
+    text.push_str(&few("The program says that the calls are at these lines of its code:", sources));
     text.push_str(&few("The policy asks by:", calls.iter().map(|call| call.rule.clone())));
     text
+}
+
+/// Tools that are named in the first line of a table.
+const TOOLS_MAX: usize = 3;
+
+/// What is called, and how often. Names of tools and servers have no characters but letters, digits and `_-./`; what else
+/// is asked for is named below.
+fn tools(calls: &[Facts]) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for call in calls {
+        let name = match call.kind.as_str() {
+            "tool" => what(call),
+            kind => format!("{kind} of {}", call.server),
+        };
+        *counts.entry(name).or_default() += 1;
+    }
+    let more = counts.len().saturating_sub(TOOLS_MAX);
+    let mut named: Vec<String> =
+        counts.iter().take(TOOLS_MAX).map(|(name, count)| format!("{count} × {name}")).collect();
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    named.join(", ")
 }
 
 /// The first few that differ, under a heading.
@@ -172,6 +222,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::Claims;
+    use crate::gate::approvals::arguments::Order;
 
     const CODE: &str = "import mcp_tools\n\n\tfiles.write(path=p)  # \u{1b}[2J\n";
 
@@ -184,7 +235,8 @@ mod tests {
             .with_arguments(arguments.as_object().cloned().expect("an object"));
         let Decision::Ask(pending) = policy.decide(call) else { panic!("not asked") };
         let claims = Claims { read_only: Some(false), destructive: None };
-        Candidate::new((ExecutionId(7), CallId(number), uuid::Uuid::nil()), pending, line, claims)
+        let id = (ExecutionId(7), CallId(number), uuid::Uuid::nil());
+        Candidate::new(id, pending, line, claims, Order::default())
     }
 
     fn prompt(calls: &[Candidate]) -> String {
@@ -196,15 +248,15 @@ mod tests {
     fn one_call_is_shown_whole() {
         let arguments = json!({"path": "/tmp/x\nHash: 1", "text": "\u{202e}"});
         insta::assert_snapshot!(prompt(&[candidate(1, "write", &arguments, Some(3))]), @r#"
-        Running code wants to use this tool of server files:
-            | write
-        What it does, by the server's own word: it changes things.
-        With these arguments:
+        Running code asks to call files.write with 2 arguments.
+            | "path", "text"
+        The server says: it changes things.
+        Arguments:
             | {
             |   "path": "/tmp/x\nHash: 1",
             |   "text": "\u202e"
             | }
-        Line 3 of the code:
+        The program says: line 3. There its code reads:
             | files.write(path=p)  # \u001b[2J
         The policy asks by this line:
             | policy.toml:3
@@ -220,10 +272,14 @@ mod tests {
     fn a_line_that_the_code_does_not_have_is_said_to_be_none() {
         for line in [0, 4, u32::MAX] {
             let text = prompt(&[candidate(1, "write", &json!({}), Some(line))]);
-            assert!(text.contains(&format!("said to be at its line {line}, and has no such line")), "{text}");
+            assert!(
+                text.contains(&format!("The program says: line {line}. Its code has no such line.")),
+                "{text}"
+            );
         }
         assert!(
-            prompt(&[candidate(1, "write", &json!({}), None)]).contains("The line of the code is not known.")
+            prompt(&[candidate(1, "write", &json!({}), None)])
+                .contains("The program does not say from which line of its code.")
         );
     }
 
@@ -235,17 +291,17 @@ mod tests {
             candidate(3, "remove.all", &json!({}), None),
         ];
         insta::assert_snapshot!(prompt(&calls), @r#"
-        Running code wants to make 3 calls:
+        Running code asks to make 3 calls: 1 × files.remove.all, 2 × files.write.
             |   1  files.write          line 3  {"path":"/tmp/a"}
-            |   2  files.write          line 9  {"path":"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
-            : bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb (+51 
-            : characters)
+            |   2  files.write          line 9  "path"
+            |        {"path":"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+            : bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+            : bbbbbbbbbbbbbbbb"}
             |   3  files.remove.all             {}
-        WARNING: not all of the arguments are shown where a number of characters is named. An answer counts for all of them.
-        What they do, by the servers' own word:
+        The servers say:
             | files.remove.all: it changes things
             | files.write: it changes things
-        Lines of the code:
+        The program says that the calls are at these lines of its code:
             |     3  files.write(path=p)  # \u001b[2J
         The policy asks by:
             | policy.toml:3

@@ -4,12 +4,13 @@ use std::io::Write;
 
 use lockhouse_policies::is_hidden;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 /// Stands before each line that is not ours. With four spaces a client that renders Markdown takes it for code.
 const BAR: &str = "    | ";
 /// Before the rest of a line that was too long for one.
 const REST: &str = "    : ";
+/// Before a line of a text that is shown line by line.
+pub(super) const NEXT_LINE: &str = "\n        ";
 /// Columns of a line after its bar.
 const COLUMNS: usize = 100;
 
@@ -29,22 +30,61 @@ pub(super) fn compact(value: &impl Serialize, chars_max: usize) -> Excerpt {
     excerpt(chars_max, |beginning| serde_json::to_writer(beginning, value))
 }
 
-/// Arguments with texts of several lines as lines, which stand further in than anything else.
-pub(super) fn in_lines(arguments: &Map<String, Value>, chars_max: usize) -> Excerpt {
-    let mut all = String::new();
-    for (name, value) in arguments {
-        let name = Value::from(name.as_str());
-        match value.as_str().filter(|text| text.contains('\n')) {
-            Some(text) => {
-                let lines: Vec<String> = text.lines().map(|line| format!("        {line}\n")).collect();
-                all.push_str(&format!("  {name} of {} lines:\n{}", lines.len(), lines.concat()));
-            }
-            None => all.push_str(&format!("  {name}: {value}\n")),
-        }
+impl Excerpt {
+    /// Characters that are shown, which may be more than were asked for: those that cannot be seen are longer.
+    pub(super) fn width(&self) -> usize {
+        self.text.chars().count()
     }
-    let shown: String = all.chars().take(chars_max).collect();
-    let left_out = all.chars().count() - shown.chars().count();
-    Excerpt { text: escaped(shown.trim_end_matches('\n')), left_out }
+}
+
+/// How a character is written.
+type Written = fn(char, &mut String);
+
+/// As JSON writes it between quotation marks.
+pub(super) fn quoted(c: char, text: &mut String) {
+    match c {
+        '"' => text.push_str("\\\""),
+        '\\' => text.push_str("\\\\"),
+        '\n' => text.push_str("\\n"),
+        '\t' => text.push_str("\\t"),
+        '\r' => text.push_str("\\r"),
+        c => push_visible(c, text),
+    }
+}
+
+/// As it is, with each line further in than anything else.
+pub(super) fn lines(c: char, text: &mut String) {
+    if c == '\n' { text.push_str(NEXT_LINE) } else { push_visible(c, text) }
+}
+
+/// The beginning of a text in so many characters, and how many of its own that is.
+pub(super) fn beginning(text: &str, width: usize, written: Written) -> (String, usize) {
+    let pieces = fitting(text.chars(), width, written);
+    (pieces.concat(), pieces.len())
+}
+
+/// The same of its end.
+pub(super) fn end(text: &str, width: usize, written: Written) -> (String, usize) {
+    let mut pieces = fitting(text.chars().rev(), width, written);
+    pieces.reverse();
+    (pieces.concat(), pieces.len())
+}
+
+/// Characters of a whole text as it is written, or one more than `max`.
+pub(super) fn width(text: &str, max: usize, written: Written) -> usize {
+    let (shown, of_its_own) = beginning(text, max, written);
+    if text.chars().nth(of_its_own).is_some() { max + 1 } else { shown.chars().count() }
+}
+
+fn fitting(chars: impl Iterator<Item = char>, width: usize, written: Written) -> Vec<String> {
+    let mut left = width;
+    let pieces = chars.map_while(|c| {
+        let mut piece = String::new();
+        written(c, &mut piece);
+        left = left.checked_sub(piece.chars().count())?;
+        Some(piece)
+    });
+    pieces.collect()
 }
 
 /// Bytes of the value as JSON.
@@ -106,17 +146,17 @@ fn escaped(text: &str) -> String {
 
 fn escaped_all(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_hidden(c) {
-            let units = &mut [0; 2];
-            for unit in c.encode_utf16(units) {
-                escaped.push_str(&format!("\\u{unit:04x}"));
-            }
-        } else {
-            escaped.push(c);
-        }
-    }
+    text.chars().for_each(|c| push_visible(c, &mut escaped));
     escaped
+}
+
+fn push_visible(c: char, text: &mut String) {
+    if !is_hidden(c) {
+        return text.push(c);
+    }
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        text.push_str(&format!("\\u{unit:04x}"));
+    }
 }
 
 /// Each line behind a bar, and no line longer than fits beside it.
@@ -156,19 +196,6 @@ mod tests {
         let expected = "{\n  \"a\\u200b\": \"x\\u001b[2J\\n| scope: always\\u202e\\udb40\\udc41\"\n}";
         assert_eq!((text.as_str(), left_out), (expected, 0));
         assert_eq!(serde_json::from_str::<Value>(&text).expect("one"), value);
-    }
-
-    #[test]
-    fn lines_of_a_text_cannot_be_taken_for_another_argument() {
-        let arguments =
-            json!({"name": "x", "code": "a\n  \"name\": \"y\"\n\u{1b}[2J", "description": "d\re"});
-        let Excerpt { text, left_out } = in_lines(arguments.as_object().expect("one"), 1_000);
-        let expected = "  \"name\": \"x\"\n  \"code\" of 3 lines:\n        a\n          \"name\": \"y\"\n        \\u001b[2J\n  \
-                        \"description\": \"d\\re\"";
-        assert_eq!((text.as_str(), left_out), (expected, 0));
-        let short = json!({"a": "bc"});
-        let Excerpt { text, left_out } = in_lines(short.as_object().expect("one"), 3);
-        assert_eq!((text.as_str(), left_out), ("  \"", 9));
     }
 
     #[test]

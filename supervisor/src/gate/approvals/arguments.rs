@@ -1,0 +1,343 @@
+//! Arguments as a person reads them: in the order of the tool's schema, which the program does not choose, and each name with
+//! the beginning, the end and the length of its value.
+//!
+//! The room is shared equally: a long value takes none from the others, and what a short one leaves goes to the longer ones.
+
+use std::collections::HashMap;
+
+use lockhouse_policies::{PendingCall, SKILLS};
+use serde::ser::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::visible::{self, Excerpt, NEXT_LINE, beginning, compact, end, lines, pretty, quoted};
+use crate::catalog::Tool;
+
+/// Characters for the arguments of all calls of a prompt, and of one call in a table at least.
+pub(super) const ROOM: usize = 4_000;
+pub(super) const ROOM_MIN: usize = 160;
+/// Characters of a name.
+const NAME_CHARS_MAX: usize = 100;
+/// What a name costs besides its characters.
+const NAME_OVERHEAD: usize = 10;
+/// A long text shows its end too if it has so much room, and members of a value are shown one by one.
+const ROOM_FOR_END: usize = 60;
+const ROOM_FOR_MEMBERS: usize = 80;
+/// How deep members are shown one by one.
+const DEPTH_MAX: usize = 3;
+/// The arguments of `skills.save` by how much they matter to a person: what would run comes first.
+const OF_SKILLS: [&str; 6] = ["code", "description", "tests", "name", "language", "tags"];
+
+/// The order of a tool's arguments.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Order {
+    /// Those that are required, then the others; what is not among them follows by name.
+    names: Vec<String>,
+    required: usize,
+    /// Whether the first one is code: it is shown line by line, and before others have a share.
+    code_first: bool,
+}
+
+/// What is shown of a call's arguments.
+#[derive(Debug)]
+pub(super) struct Shown {
+    /// The names in their order, as JSON, as many as there is room for.
+    pub(super) names: Vec<String>,
+    pub(super) names_left_out: usize,
+    /// One JSON object if all fits, else a line for each argument and its members.
+    pub(super) text: String,
+    /// Characters of values that are not shown.
+    pub(super) left_out: usize,
+}
+
+impl Order {
+    pub(super) fn of(call: &PendingCall, tool: Option<&Tool>) -> Self {
+        if call.server().as_str() == SKILLS {
+            let names = OF_SKILLS.map(str::to_owned).to_vec();
+            return Self { required: names.len(), names, code_first: true };
+        }
+        let Some(tool) = tool else { return Self::default() };
+        Self { names: tool.parameters.clone(), required: tool.required, code_first: false }
+    }
+
+    /// Whether a call is too important to be one row of a table.
+    pub(super) fn stands_alone(&self) -> bool {
+        self.code_first
+    }
+
+    fn sorted<'a>(&self, arguments: &'a Map<String, Value>) -> Vec<(&'a str, &'a Value)> {
+        let places: HashMap<&str, usize> =
+            self.names.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
+        let mut sorted: Vec<(&str, &Value)> =
+            arguments.iter().map(|(name, value)| (name.as_str(), value)).collect();
+        sorted.sort_by_key(|(name, _)| (places.get(name).copied().unwrap_or(usize::MAX), *name));
+        sorted
+    }
+
+    fn required_of(&self, arguments: &Map<String, Value>) -> usize {
+        self.names[..self.required].iter().filter(|name| arguments.contains_key(*name)).count()
+    }
+
+    /// Required arguments whose names have no room, if there are any: how many of how many arguments have none.
+    pub(super) fn hidden(&self, arguments: &Map<String, Value>) -> Option<(usize, usize)> {
+        let sorted = self.sorted(arguments);
+        if whole(&pretty(&InOrder(&sorted), ROOM), ROOM) {
+            return None;
+        }
+        let shown = count_within(sorted.iter().map(|(name, _)| label(name)), ROOM);
+        (shown < self.required_of(arguments)).then_some((sorted.len() - shown, sorted.len()))
+    }
+
+    /// The room that a call needs for all names and the whole of each required argument; [`ROOM`] at most.
+    pub(super) fn room_needed(&self, arguments: &Map<String, Value>) -> usize {
+        let sorted = self.sorted(arguments);
+        let all = width(&InOrder(&sorted), ROOM);
+        let names: usize = sorted.iter().map(|(name, _)| label_cost(&label(name))).sum();
+        let required = width(&InOrder(&sorted[..self.required_of(arguments)]), ROOM);
+        all.min(required.max(names.saturating_mul(2))).min(ROOM)
+    }
+
+    /// The arguments of one call, in so much room. In a table an object that fits is one line.
+    pub(super) fn shown(&self, arguments: &Map<String, Value>, room: usize, in_table: bool) -> Shown {
+        let sorted = self.sorted(arguments);
+        let mut names: Vec<String> = sorted.iter().map(|(name, _)| label(name)).collect();
+        let json = InOrder(&sorted);
+        let json = if in_table { compact(&json, room) } else { pretty(&json, room) };
+        if whole(&json, room) && !self.code_first {
+            return Shown { names, names_left_out: 0, text: json.text, left_out: 0 };
+        }
+        names.truncate(count_within(names.iter().cloned(), room));
+        let names_left_out = sorted.len() - names.len();
+        let mut rows = Rows { code_first: self.code_first, ..Rows::default() };
+        rows.add(sorted.iter().map(|(name, value)| (label(name), *value)).collect(), room, 0);
+        Shown { names, names_left_out, text: rows.text.trim_end().to_owned(), left_out: rows.left_out }
+    }
+}
+
+/// An object whose members are in this order.
+struct InOrder<'a>(&'a [(&'a str, &'a Value)]);
+
+impl Serialize for InOrder<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}
+
+/// Whether all of a value is there, and has so much room.
+fn whole(json: &Excerpt, room: usize) -> bool {
+    json.left_out == 0 && json.width() <= room
+}
+
+/// Characters of the value as compact JSON, or one more than `max`.
+fn width(value: &impl Serialize, max: usize) -> usize {
+    let Excerpt { text, left_out } = compact(value, max);
+    if left_out > 0 { max + 1 } else { text.chars().count().min(max + 1) }
+}
+
+fn label(name: &str) -> String {
+    let (text, shown) = beginning(name, NAME_CHARS_MAX, quoted);
+    let length = name.chars().count();
+    if shown < length {
+        format!("\"{text}…\" (a name of {length} characters)")
+    } else {
+        format!("\"{text}\"")
+    }
+}
+
+fn label_cost(label: &str) -> usize {
+    label.chars().count() + NAME_OVERHEAD
+}
+
+/// How many of these labels fit into half of a room. The other half is for values.
+fn count_within(labels: impl Iterator<Item = String>, room: usize) -> usize {
+    let mut left = room / 2;
+    let fits = |label: String| {
+        left = left.checked_sub(label_cost(&label))?;
+        Some(())
+    };
+    labels.map_while(fits).count()
+}
+
+/// Shares of a room for these needs: each gets what it needs or an equal part, and what it leaves is for the others.
+fn shares(needs: &[usize], room: usize) -> Vec<usize> {
+    let mut by_need: Vec<usize> = (0..needs.len()).collect();
+    by_need.sort_by_key(|index| needs[*index]);
+    let (mut left, mut shares) = (room, vec![0; needs.len()]);
+    for (given, index) in by_need.iter().enumerate() {
+        shares[*index] = needs[*index].min(left / (needs.len() - given));
+        left -= shares[*index];
+    }
+    shares
+}
+
+/// Lines of names and values.
+#[derive(Default)]
+struct Rows {
+    text: String,
+    left_out: usize,
+    code_first: bool,
+}
+
+impl Rows {
+    /// Members of the arguments, or of a value among them.
+    fn add(&mut self, members: Vec<(String, &Value)>, room: usize, depth: usize) {
+        let shown = count_within(members.iter().map(|(label, _)| label.clone()), room);
+        let (shown, hidden) = members.split_at(shown);
+        let left = room - shown.iter().map(|(label, _)| label_cost(label)).sum::<usize>();
+        let excerpts: Vec<Excerpt> = shown.iter().map(|(_, value)| compact(value, left)).collect();
+        let need = |(value, json): (&Value, &Excerpt)| match value {
+            Value::String(text) if self.is_lines(text) => visible::width(text, left, lines),
+            _ => json.width() + json.left_out,
+        };
+        let needs: Vec<usize> = shown.iter().map(|(_, value)| *value).zip(&excerpts).map(need).collect();
+        let code = if self.code_first && depth == 0 { 1.min(needs.len()) } else { 0 };
+        let others: usize = needs[code..].iter().sum();
+        // Code leaves a little for what else there is.
+        let mut given: Vec<usize> =
+            needs[..code].iter().map(|need| *need.min(&(left - others.min(left / 8)))).collect();
+        given.extend(shares(&needs[code..], left - given.iter().sum::<usize>()));
+        for (((label, value), json), share) in shown.iter().zip(excerpts).zip(given) {
+            self.add_one(label, value, json, share, depth);
+        }
+        if !hidden.is_empty() {
+            self.left_out += hidden.iter().map(|(_, value)| compact(value, 0).left_out).sum::<usize>();
+            self.line(depth, &format!("… and {} more that are not shown", hidden.len()));
+        }
+    }
+
+    fn add_one(&mut self, label: &str, value: &Value, json: Excerpt, room: usize, depth: usize) {
+        match value {
+            Value::String(text) if self.is_lines(text) => self.add_lines(label, text, room, depth),
+            _ if whole(&json, room) => self.line(depth, &format!("{label}: {}", json.text)),
+            Value::String(text) => self.add_text(label, text, room, depth),
+            Value::Object(members) if depth < DEPTH_MAX && room >= ROOM_FOR_MEMBERS => {
+                self.line(depth, &format!("{label}: an object of {} members:", members.len()));
+                let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
+                sorted.sort_by_key(|(name, _)| *name);
+                let labelled = sorted.into_iter().map(|(name, value)| (self::label(name), value));
+                self.add(labelled.collect(), room, depth + 1);
+            }
+            Value::Array(elements) if depth < DEPTH_MAX && room >= ROOM_FOR_MEMBERS => {
+                self.line(depth, &format!("{label}: a list of {} elements:", elements.len()));
+                let labelled =
+                    elements.iter().enumerate().map(|(index, value)| (format!("[{index}]"), value));
+                self.add(labelled.collect(), room, depth + 1);
+            }
+            _ => {
+                let shown: String = json.text.chars().take(room).collect();
+                let length = json.text.chars().count() + json.left_out;
+                let left_out = length - shown.chars().count();
+                self.left_out += left_out;
+                self.line(
+                    depth,
+                    &format!(
+                        "{label}: {shown}… ({length} characters of JSON, the first {} are shown)",
+                        length - left_out
+                    ),
+                );
+            }
+        }
+    }
+
+    /// The beginning of a text and, where there is room, its end.
+    fn add_text(&mut self, label: &str, text: &str, room: usize, depth: usize) {
+        let for_end = if room >= ROOM_FOR_END { room / 4 } else { 0 };
+        let (first, first_shown) = beginning(text, room - for_end, quoted);
+        let (last, last_shown) = end(text, for_end, quoted);
+        let length = text.chars().count();
+        self.left_out += length.saturating_sub(first_shown + last_shown);
+        let line = match last_shown {
+            0 => format!("{label}: \"{first}…\" ({length} characters, the first {first_shown} are shown)"),
+            _ => format!(
+                "{label}: \"{first}…\" and at its end \"…{last}\" ({length} characters, the first {first_shown} and the last \
+                 {last_shown} are shown)"
+            ),
+        };
+        self.line(depth, &line);
+    }
+
+    /// Whether a text is shown line by line.
+    fn is_lines(&self, text: &str) -> bool {
+        self.code_first && text.contains('\n')
+    }
+
+    /// A text as lines that stand further in than anything else.
+    fn add_lines(&mut self, label: &str, text: &str, room: usize, depth: usize) {
+        self.line(depth, &format!("{label} of {} lines:", text.lines().count()));
+        let text = text.trim_end_matches('\n');
+        let for_end = if visible::width(text, room, lines) > room { room / 4 } else { 0 };
+        let (first, first_shown) = beginning(text, room - for_end, lines);
+        let (last, last_shown) = end(text, for_end, lines);
+        let left_out = text.chars().count().saturating_sub(first_shown + last_shown);
+        self.text.push_str(&format!("{}{first}\n", &NEXT_LINE[1..]));
+        if left_out > 0 {
+            self.left_out += left_out;
+            self.line(depth, &format!("  … {left_out} characters are not shown here …"));
+            self.text.push_str(&format!("{}{last}\n", &NEXT_LINE[1..]));
+        }
+    }
+
+    fn line(&mut self, depth: usize, text: &str) {
+        self.text.push_str(&format!("{:indent$}{text}\n", "", indent = depth * 2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn skill(arguments: &Value, room: usize) -> Shown {
+        let order = Order {
+            names: OF_SKILLS.map(str::to_owned).to_vec(),
+            required: OF_SKILLS.len(),
+            code_first: true,
+        };
+        order.shown(arguments.as_object().expect("an object"), room, false)
+    }
+
+    #[test]
+    fn lines_of_code_come_first_and_cannot_be_taken_for_another_argument() {
+        let arguments = json!({"tests": "t", "name": "x", "code": "a\n  \"name\": \"y\"\n\u{1b}[2J\n", "description": "d\re"});
+        let Shown { text, left_out, .. } = skill(&arguments, ROOM);
+        let expected = "\"code\" of 3 lines:\n        a\n          \"name\": \"y\"\n        \\u001b[2J\n\
+                        \"description\": \"d\\re\"\n\"tests\": \"t\"\n\"name\": \"x\"";
+        assert_eq!((text.as_str(), left_out), (expected, 0));
+    }
+
+    #[test]
+    fn long_tests_take_no_room_from_code() {
+        let lines = |count: usize| "x = 1234567890\n".repeat(count);
+        let (code, tests) = (lines(100), lines(100_000));
+        let Shown { text, left_out, .. } =
+            skill(&json!({"tests": tests, "description": "D.", "code": code}), ROOM);
+        let shown = text.lines().take_while(|line| !line.contains("\"description\": \"D.\"")).count();
+        assert_eq!(shown, 101, "{text}");
+        assert!(left_out > 1_000_000 && text.contains("\"tests\" of 100000 lines:"), "{text}");
+    }
+
+    #[test]
+    fn shares_are_equal_but_for_what_others_leave() {
+        assert_eq!(shares(&[10, 1_000, 2, 1_000], 100), [10, 44, 2, 44]);
+        assert_eq!(shares(&[1, 2], 100), [1, 2]);
+        assert_eq!(shares(&[50, 50], 0), [0, 0]);
+        assert_eq!(shares(&[], 10), [0; 0]);
+    }
+
+    #[test]
+    fn members_of_a_value_are_named_however_long_one_of_them_is() {
+        let arguments = json!({"options": {"a": "x".repeat(9_000), "target": "/etc", "list": vec!["y"; 9_000]}, "on": true});
+        let arguments = arguments.as_object().expect("an object");
+        let Shown { text, names, .. } = Order::default().shown(arguments, ROOM, false);
+        assert_eq!(names, ["\"on\"", "\"options\""]);
+        for words in [
+            "\"on\": true\n",
+            "\"options\": an object of 3 members:\n",
+            "\n  \"target\": \"/etc\"",
+            "\"list\": a list of 9000 elements:",
+        ] {
+            assert!(text.contains(words), "{words:?} is not in {text}");
+        }
+        assert!(text.chars().count() < ROOM * 2, "{text}");
+    }
+}

@@ -1,0 +1,160 @@
+//! What a program chooses about its arguments - their order, length, number and names - hides none that matters.
+
+use std::path::Path;
+
+use lockhouse_tests::{Lockhouse, Person, Says, Session, Table, ensure, equal};
+use serde_json::{Map, Value, json};
+
+fn tool(name: &str, required: &[&str], properties: &[&str], is_open: bool) -> Value {
+    let properties: Map<String, Value> =
+        properties.iter().map(|name| ((*name).to_owned(), json!({}))).collect();
+    json!({"name": name, "inputSchema": {
+        "type": "object", "required": required, "properties": properties, "additionalProperties": is_open,
+    }})
+}
+
+/// A server with tools of many arguments, each of whose calls is a person's to decide.
+fn lockhouse() -> Lockhouse {
+    let lockhouse = Lockhouse::new().policy("version = 1\n[servers.scripted]\nask = [\"*\"]\n");
+    let many: Vec<String> = (0..300).map(|number| format!("part_{number:03}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let tools = [
+        tool("write_file", &["path"], &["note", "mode", "path"], false),
+        tool("annotate", &["path"], &["path"], true),
+        tool("assemble", &many, &many, false),
+    ];
+    let tools = lockhouse.file("scripted/tools.json", json!(tools).to_string());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/scripted.py");
+    let arguments = json!([script, tools.parent().unwrap()]);
+    lockhouse.config(&format!("[servers.scripted]\ncommand = \"python3\"\nargs = {arguments}\n"))
+}
+
+/// Runs a program that makes calls with `call(tool, **arguments)`: the prompts that a person saw, and the answer.
+async fn prompts(session: &Session, person: &Person, code: &str) -> (Vec<String>, Value) {
+    let before = person.asked().len();
+    let code = format!(
+        "from mcp_tools import call_tool, ToolError\ndef call(tool, arguments):\n  \
+         try: return call_tool('scripted', tool, arguments)\n  except ToolError as e: return [e.code, str(e)]\n{code}"
+    );
+    let answer = session.run_asking(&code).await;
+    let asked = person.asked().split_off(before);
+    let text = |asked: &Value| asked["message"].as_str().unwrap_or_default().to_owned();
+    (asked.iter().map(text).collect(), answer)
+}
+
+#[tokio::test]
+async fn a_long_argument_hides_none_of_the_others_wherever_the_program_puts_it() {
+    let lockhouse = lockhouse();
+    let person = Person::who_says(Says::InTurn([Says::No, Says::Bare].repeat(10)));
+    let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), Session::latest()).await;
+    let mut table = Table::new("prompts of calls with one long argument");
+    let rows = [
+        ("before the one that matters", "{'note': 'n' * 100000, 'mode': 'rw', 'path': '/etc/passwd'}"),
+        ("after it", "{'path': '/etc/passwd', 'mode': 'rw', 'note': 'n' * 100000}"),
+        (
+            "a deep one",
+            "{'note': {'b': 'n' * 50000, 'a': ['n' * 50000]}, 'mode': 'rw', 'path': '/etc/passwd'}",
+        ),
+        ("a long list", "{'note': ['n'] * 20000, 'mode': 'rw', 'path': '/etc/passwd'}"),
+        ("unseen characters", "{'note': '\\u200b' * 20000, 'mode': 'rw', 'path': '/etc/passwd'}"),
+    ];
+    for (name, arguments) in rows {
+        let (asked, _) = prompts(&session, &person, &format!("call('write_file', {arguments})")).await;
+        let [text] = &asked[..] else { panic!("{name}: {asked:?}") };
+        let lines: Vec<&str> = text.lines().collect();
+        let first = "Running code asks to call scripted.write_file with 3 arguments. INCOMPLETE: not everything fits below.";
+        table.row(format!("{name}: the first line"), equal(lines[0], first));
+        let names = "    | \"path\", \"note\", \"mode\"";
+        table.row(format!("{name}: the second line"), equal(lines[1], names));
+        for whole in ["    | \"path\": \"/etc/passwd\"\n", "    | \"mode\": \"rw\"\n"] {
+            table.row(format!("{name}: {whole:?}"), ensure(text.contains(whole), text));
+        }
+        let warned =
+            text.contains("characters of the arguments are not shown. An answer counts for all of them.");
+        table.row(format!("{name}: what is left out is told"), ensure(warned && text.len() < 16_000, text));
+        prompts(&session, &person, "call('write_file', {'path': 'x'})").await;
+    }
+    let (asked, _) = prompts(&session, &person, "call('write_file', {'note': 'n', 'path': '/tmp/x'})").await;
+    let whole = asked[0].contains("with 2 arguments.\n    | \"path\", \"note\"\n")
+        && asked[0].contains("    | {\n    |   \"path\": \"/tmp/x\",\n    |   \"note\": \"n\"\n    | }\n");
+    table.row("control: what fits is one JSON object, in the same order", ensure(whole, &asked));
+    table.finish();
+}
+
+#[tokio::test]
+async fn the_beginning_the_end_and_the_length_of_a_long_text_are_shown() {
+    let lockhouse = lockhouse();
+    let person = Person::who_says(Says::No);
+    let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), Session::latest()).await;
+    let code = "call('write_file', {'note': 'begins ' + 'n' * 9000 + ' rm -rf /', 'path': '/tmp/x'})";
+    let (asked, _) = prompts(&session, &person, code).await;
+    // Without the ends of lines of the prompt.
+    let text = asked[0].replace("\n    : ", "");
+    for words in ["\"note\": \"begins nnn", "nnn rm -rf /\" (9016 characters, the first "] {
+        assert!(text.contains(words), "{words:?} is not in {text}");
+    }
+}
+
+#[tokio::test]
+async fn names_that_the_program_makes_up_push_none_of_the_tools_own_out_of_view() {
+    let lockhouse = lockhouse();
+    let person = Person::who_says(Says::No);
+    let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), Session::latest()).await;
+    let code = "call('annotate', {**{f'a{i}': 'x' * 500 for i in range(1000)}, 'path': '/etc/passwd'})";
+    let (asked, _) = prompts(&session, &person, code).await;
+    let text = &asked[0];
+    let first = "Running code asks to call scripted.annotate with 1001 arguments. INCOMPLETE: ";
+    let second = text.lines().nth(1).unwrap_or_default();
+    assert!(text.starts_with(first) && second.starts_with("    | \"path\", \"a0\", "), "{text}");
+    assert!(text.contains("    | \"path\": \"/etc/passwd\"\n"), "{text}");
+    assert!(text.contains(" more arguments, all of them optional, are not shown.\n"), "{text}");
+}
+
+#[tokio::test]
+async fn a_call_whose_required_arguments_cannot_all_be_named_is_declined_and_nobody_is_asked() {
+    let lockhouse = lockhouse();
+    let person = Person::who_says(Says::Bare);
+    let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), Session::latest()).await;
+    let code = "call('assemble', {f'part_{i:03}': 1 for i in range(300)})";
+    let (asked, answer) = prompts(&session, &person, code).await;
+    let told = answer["value"][1].as_str().unwrap_or_default();
+    assert!(asked.is_empty() && answer["value"][0] == "approval_declined", "{asked:?} {answer}");
+    let words = "cannot be shown in full to a person: ";
+    assert!(told.contains(words) && told.contains("of its 300 arguments would be hidden"), "{answer}");
+    let outcomes = crate::outcomes(&lockhouse);
+    assert_eq!(outcomes, ["cannot be shown"]);
+    let (asked, _) = prompts(&session, &person, "call('annotate', {'path': 'x'})").await;
+    assert_eq!(asked.len(), 1, "control: another tool of the server");
+}
+
+#[tokio::test]
+async fn calls_that_come_together_show_as_much_as_one_alone_and_those_too_long_for_it_are_asked_alone() {
+    let lockhouse = lockhouse();
+    let person = Person::who_says(Says::Bare);
+    let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), Session::latest()).await;
+    let together = |first: &str, second: &str| {
+        format!(
+            "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(2) as pool:\n  \
+             r = list(pool.map(lambda a: call('write_file', a), [{first}, {second}]))\nlen(r)"
+        )
+    };
+    let mut table = Table::new("two calls at once");
+    let code = together("{'note': 'n' * 5000, 'path': '/etc/' + 'p' * 500}", "{'path': '/tmp/second'}");
+    let (asked, answer) = prompts(&session, &person, &code).await;
+    let text = asked[0].replace("\n    : ", "");
+    table.row("one question", equal(asked.len(), 1));
+    table.row("both calls", equal(&answer["value"], &json!(2)));
+    let first = "Running code asks to make 2 calls: 2 × scripted.write_file. INCOMPLETE: not everything fits below.\n";
+    table.row("the first line", ensure(text.starts_with(first), &text));
+    let path = format!("\"path\": \"/etc/{}\"\n", "p".repeat(500));
+    table.row("the path of the first", ensure(text.contains(&path), &text));
+    table.row("its names", ensure(text.contains("  \"path\", \"note\"\n"), &text));
+    table.row("much of its note", ensure(text.contains(&"n".repeat(1_000)), &text));
+    table.row("the path of the second", ensure(text.contains("{\"path\":\"/tmp/second\"}"), &text));
+    let code = together("{'path': '/etc/' + 'p' * 3000}", "{'path': '/tmp/second'}");
+    let (asked, answer) = prompts(&session, &person, &code).await;
+    table.row("both calls again", equal(&answer["value"], &json!(2)));
+    let alone = asked.len() == 2 && asked.iter().all(|text| text.contains("with 1 argument.\n"));
+    table.row("a path that is long is asked about alone, and whole", ensure(alone, &asked));
+    table.finish();
+}
