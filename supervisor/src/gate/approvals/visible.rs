@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use lockhouse_policies::is_hidden;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -96,27 +95,12 @@ pub(super) fn one_line(text: &str, chars_max: usize) -> String {
         shown.truncate(at);
         shown.push('…');
     }
-    escaped_all(&shown)
+    lockhouse_policies::escaped(&shown)
 }
 
 /// With hidden characters as JSON escapes them, but for ends of lines.
 fn escaped(text: &str) -> String {
-    text.split('\n').map(escaped_all).collect::<Vec<_>>().join("\n")
-}
-
-fn escaped_all(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_hidden(c) {
-            let units = &mut [0; 2];
-            for unit in c.encode_utf16(units) {
-                escaped.push_str(&format!("\\u{unit:04x}"));
-            }
-        } else {
-            escaped.push(c);
-        }
-    }
-    escaped
+    text.split('\n').map(lockhouse_policies::escaped).collect::<Vec<_>>().join("\n")
 }
 
 /// Each line behind a bar, and no line longer than fits beside it.
@@ -144,6 +128,7 @@ fn barred_line(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use lockhouse_policies::is_hidden;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
