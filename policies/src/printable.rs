@@ -96,9 +96,15 @@ mod tests {
         for (text, shown) in [
             ("Größe 中\n\tx 👍", "Größe 中\n\tx 👍"),
             ("a\r\nb\rc\u{2028}d", "a\nb\nc\nd"),
-            ("\u{26a0}\u{fe0f} 👩\u{200d}💻 \u{645}\u{6cc}\u{200c}\u{62e}", "\u{26a0} 👩💻 \u{645}\u{6cc}\u{62e}"),
+            (
+                "\u{26a0}\u{fe0f} 👩\u{200d}💻 \u{645}\u{6cc}\u{200c}\u{62e}",
+                "\u{26a0} 👩💻 \u{645}\u{6cc}\u{62e}",
+            ),
             ("a\u{202e}b\u{200b}c\u{1b}[2J", "a\u{fffd}b\u{fffd}c\u{fffd}[2J"),
-            ("\u{e0069}\u{e0100}\u{f0000}\u{e000}\u{ffff}\u{3164}\u{2800}", "\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}"),
+            (
+                "\u{e0069}\u{e0100}\u{f0000}\u{e000}\u{ffff}\u{3164}\u{2800}",
+                "\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}",
+            ),
         ] {
             assert_eq!(visible_text(text), shown, "{text:?}");
         }

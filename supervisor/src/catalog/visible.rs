@@ -54,10 +54,9 @@ mod tests {
 
     #[test]
     fn json_stays_as_it_is_written_unless_it_hides_something() {
-        for plain in [
-            r#"{ "b":1.0,"a" : "x\n\ty \u00e9 \"q\" \\u202e é", "n":1e2 }"#,
-            "{\r\n\t\"a\": [null, true]\n}",
-        ] {
+        for plain in
+            [r#"{ "b":1.0,"a" : "x\n\ty \u00e9 \"q\" \\u202e é", "n":1e2 }"#, "{\r\n\t\"a\": [null, true]\n}"]
+        {
             assert_eq!(visible_json(plain), plain);
         }
         for (hiding, shown) in [

@@ -58,9 +58,7 @@ struct Pin {
 /// Why tools cannot be compared with their pins, or cannot be pinned.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PinsError {
-    #[error(
-        "there is no place to keep the pinned definitions: set HOME, XDG_STATE_HOME or STATE_DIRECTORY"
-    )]
+    #[error("there is no place to keep the pinned definitions: set HOME, XDG_STATE_HOME or STATE_DIRECTORY")]
     NoPlace,
     #[error("the pinned definitions in {path} cannot be {what}: {source}")]
     File { path: PathBuf, what: &'static str, source: std::io::Error },

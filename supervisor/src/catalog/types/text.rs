@@ -42,10 +42,8 @@ fn is_visible(c: char) -> bool {
 pub(crate) fn comment_lines(text: &str, chars_max: usize) -> Vec<String> {
     let text = lockhouse_policies::visible_text(text);
     let cut: String = text.chars().take(chars_max).collect();
-    let mut lines: Vec<String> = cut
-        .split('\n')
-        .map(|line| line.replace('\t', "    ").trim_end().to_owned())
-        .collect();
+    let mut lines: Vec<String> =
+        cut.split('\n').map(|line| line.replace('\t', "    ").trim_end().to_owned()).collect();
     if cut.len() < text.len()
         && let Some(last) = lines.last_mut()
     {

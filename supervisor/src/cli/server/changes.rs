@@ -144,7 +144,9 @@ fn show(review: &Review) {
     }
     if !review.gone.is_empty() {
         let gone = harmless(&review.gone.join(", "));
-        println!("Accepted before, and not offered now: {gone}. One that comes back after all tools were accepted is new.\n");
+        println!(
+            "Accepted before, and not offered now: {gone}. One that comes back after all tools were accepted is new.\n"
+        );
     }
 }
 
