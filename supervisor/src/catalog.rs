@@ -194,7 +194,7 @@ impl Tool {
             "name": self.name.as_str(), "identifier": self.identifier, "parameters": self.parameters,
             "required": self.required, "summary": self.summary,
         });
-        self.signed(brief, told)
+        self.without_hidden(self.signed(brief, told))
     }
 
     /// As a search shows it by name.
@@ -292,8 +292,12 @@ impl Tool {
         if let Some(observed) = &told.observed {
             full["observedOutput"] = observed.clone();
         }
-        // The names and texts of its schemas.
-        if self.hides { visible::visible(full) } else { full }
+        self.without_hidden(full)
+    }
+
+    /// Names of parameters and texts of schemas, of a definition that hides something.
+    fn without_hidden(&self, shown: Value) -> Value {
+        if self.hides { visible::visible(shown) } else { shown }
     }
 }
 
