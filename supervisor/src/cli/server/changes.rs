@@ -21,6 +21,8 @@ use crate::upstream::{Change, Pins, Review, Upstreams};
 
 /// Unchanged lines around a change.
 const CONTEXT_LINES: usize = 2;
+/// Tools that are no longer offered and are named.
+const GONE_NAMED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct DiffArguments {
@@ -143,7 +145,9 @@ fn show(review: &Review) {
         println!("{}", harmless(&lines));
     }
     if !review.gone.is_empty() {
-        let gone = harmless(&review.gone.join(", "));
+        let (count, named) = (review.gone.len(), &review.gone[..review.gone.len().min(GONE_NAMED_MAX)]);
+        let more = if named.len() < count { ", …" } else { "" };
+        let gone = format!("{count} tools ({}{more})", harmless(&named.join(", ")));
         println!(
             "Accepted before, and not offered now: {gone}. One that comes back after all tools were accepted is new.\n"
         );
