@@ -123,11 +123,11 @@ impl Policy {
         names.filter(|name| self.above.iter().all(|layer| layer.servers.contains_key(*name)))
     }
 
-    /// What becomes of the server's tools when they change: the strictest of what is said.
+    /// What becomes of the server's tools when they change: the strictest of what is said, if anything is.
     #[must_use]
-    pub fn on_change(&self, server: &ServerName, client: Option<&ClientName>) -> OnChange {
+    pub fn on_change(&self, server: &ServerName, client: Option<&ClientName>) -> Option<OnChange> {
         let said = self.views(client).filter_map(|view| view.servers.get(server)?.on_change);
-        said.map(|(choice, _)| choice).max().unwrap_or_default()
+        said.map(|(choice, _)| choice).max()
     }
 
     pub(crate) fn layers(&self) -> impl Iterator<Item = &Layer> {

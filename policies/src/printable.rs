@@ -1,9 +1,26 @@
 //! Text from elsewhere, made harmless for a terminal and for a reader.
 
+use std::borrow::Cow;
+
 /// The text with each control or invisible character replaced by U+FFFD, so that it can neither drive a terminal nor
 /// show something other than what it is.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// The text with each control or invisible character as JSON escapes it in a string, so that it is exact and can be seen.
+pub fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                escaped.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
 }
 
 /// The text on one line: whitespace collapsed, hidden characters dropped, at most `chars_max` characters.
@@ -27,12 +44,39 @@ pub(crate) fn clipped(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// Whether a character cannot be seen: control characters, and those that reorder text, take no room or smuggle bytes along unseen.
+/// Prose for a model or a person, with its lines: what cannot be seen is replaced by U+FFFD. Left out are the characters that
+/// only choose between forms of their neighbours, which writers of emoji and of Persian use and nobody misses.
+pub fn visible_text(text: &str) -> Cow<'_, str> {
+    let stays = |c: char| matches!(c, '\n' | '\t') || !is_hidden(c);
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let text = text.replace("\r\n", "\n");
+    let shown = text.chars().filter_map(|c| match c {
+        c if stays(c) => Some(c),
+        '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some('\n'),
+        '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' => None,
+        _ => Some(char::REPLACEMENT_CHARACTER),
+    });
+    Cow::Owned(shown.collect())
+}
+
+/// Whether a character cannot be seen: control characters, those that reorder text, take no room or smuggle bytes along
+/// unseen (the default-ignorable ones of Unicode and its other format characters without a shape), and those that have no
+/// meaning of their own (private use, noncharacters).
 pub fn is_hidden(c: char) -> bool {
-    c.is_control()
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
+    let is_noncharacter = u32::from(c) & 0xfffe == 0xfffe;
+    is_noncharacter
+        || c.is_control()
         || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e01ef}')
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+            | '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{10ffff}')
 }
 
 #[cfg(test)]
@@ -45,6 +89,25 @@ mod tests {
         assert_eq!(one_line("abcdef", 6), "abcdef");
         assert_eq!(one_line("abcdefg", 6), "abcde…");
         assert_eq!(one_line("\u{0}\n", 80), "");
+    }
+
+    #[test]
+    fn prose_keeps_its_lines_and_its_emoji_and_loses_what_is_unseen() {
+        for (text, shown) in [
+            ("Größe 中\n\tx 👍", "Größe 中\n\tx 👍"),
+            ("a\r\nb\rc\u{2028}d", "a\nb\nc\nd"),
+            (
+                "\u{26a0}\u{fe0f} 👩\u{200d}💻 \u{645}\u{6cc}\u{200c}\u{62e}",
+                "\u{26a0} 👩💻 \u{645}\u{6cc}\u{62e}",
+            ),
+            ("a\u{202e}b\u{200b}c\u{1b}[2J", "a\u{fffd}b\u{fffd}c\u{fffd}[2J"),
+            (
+                "\u{e0069}\u{e0100}\u{f0000}\u{e000}\u{ffff}\u{3164}\u{2800}",
+                "\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}",
+            ),
+        ] {
+            assert_eq!(visible_text(text), shown, "{text:?}");
+        }
     }
 
     #[test]

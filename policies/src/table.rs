@@ -71,6 +71,12 @@ impl OnChange {
     pub(crate) const NAMES: [(&'static str, Self); 3] =
         [("warn", Self::Warn), ("ask", Self::Ask), ("block", Self::Block)];
 
+    /// The choice that is written so, if there is one.
+    #[must_use]
+    pub fn named(written: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find(|(name, _)| *name == written).map(|(_, choice)| choice)
+    }
+
     /// As it is written in a policy.
     #[must_use]
     pub fn as_str(self) -> &'static str {

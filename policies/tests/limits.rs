@@ -119,11 +119,11 @@ fn the_strictest_word_on_changes_counts() {
     let own = policy("policy.toml", TEXT);
     let (github, other) = (ServerName::new("github").unwrap(), ServerName::new("other").unwrap());
     let cursor = ClientName::of("cursor");
-    assert_eq!(own.on_change(&github, None), OnChange::Ask);
-    assert_eq!(own.on_change(&github, Some(&cursor)), OnChange::Block);
-    assert_eq!(own.on_change(&other, Some(&cursor)), OnChange::Warn);
+    assert_eq!(own.on_change(&github, None), Some(OnChange::Ask));
+    assert_eq!(own.on_change(&github, Some(&cursor)), Some(OnChange::Block));
+    assert_eq!(own.on_change(&other, Some(&cursor)), None);
     let both = policy("company.toml", COMPANY).under(own);
-    assert_eq!(both.on_change(&github, None), OnChange::Ask);
+    assert_eq!(both.on_change(&github, None), Some(OnChange::Ask));
 }
 
 #[test]

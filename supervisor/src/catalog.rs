@@ -11,16 +11,19 @@ mod shapes;
 mod signature;
 pub(crate) mod stubs;
 mod types;
+mod visible;
 mod wrapping;
 
+use lockhouse_policies::visible_text;
 use lockhouse_protocol::ToolName;
 use serde_json::{Value, json};
 
 pub(crate) use catalogue::{Catalogue, LeftOut};
-pub(crate) use fingerprint::hex;
+pub(crate) use fingerprint::{digest, hex};
 pub(crate) use names::{folded, python_name};
 pub(crate) use search::{Corpus, Hit, rank};
 pub(crate) use shapes::{Lesson, Shapes};
+pub(crate) use visible::visible_json;
 
 /// Tools of one server that are kept; the rest is dropped with a warning.
 pub(crate) const TOOLS_MAX: usize = 2_000;
@@ -66,8 +69,21 @@ pub(crate) struct Tool {
     pub(crate) fingerprint: String,
     /// Whether the server says what it answers.
     pub(crate) declares_output: bool,
-    /// Whether it is not what it was when a person met it.
-    pub(crate) changed: bool,
+    /// Whether its definition has characters that cannot be seen.
+    pub(crate) hides: bool,
+    /// Why it does not count as accepted by a person, if it does not.
+    pub(crate) change: Option<ToolChange>,
+}
+
+/// How a tool differs from what a person accepted of its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ToolChange {
+    /// Its definition is another one.
+    Definition,
+    /// It was not among the tools that were accepted.
+    New,
+    /// What was accepted cannot be read, or cannot be kept.
+    NotComparable,
 }
 
 /// Characters of a type in a description.
@@ -120,7 +136,7 @@ impl Tool {
         let raw: Value = serde_json::from_str(text).ok()?;
         let name = ToolName::new(raw.get("name")?.as_str()?).ok()?;
         let words = raw.get("description").and_then(Value::as_str).unwrap_or_default();
-        let description: String = words.chars().take(DESCRIPTION_CHARS_MAX).collect();
+        let description: String = visible_text(words).chars().take(DESCRIPTION_CHARS_MAX).collect();
         let schema = raw.get("inputSchema").unwrap_or(&Value::Null);
         let input = types::read(schema);
         let inner = raw.get("outputSchema").and_then(wrapping::inner);
@@ -144,7 +160,8 @@ impl Tool {
             read_only: raw.pointer("/annotations/readOnlyHint").and_then(Value::as_bool).unwrap_or(false),
             fingerprint: fingerprint::fingerprint(&raw),
             declares_output: raw.get("outputSchema").is_some_and(Value::is_object),
-            changed: false,
+            hides: visible::hides(&raw),
+            change: None,
             required: arguments.fields.iter().filter(|field| field.required).count(),
             closed: arguments.rest.is_none(),
             accepted: accepted(&input, &arguments, keywords, schema),
@@ -177,7 +194,7 @@ impl Tool {
             "name": self.name.as_str(), "identifier": self.identifier, "parameters": self.parameters,
             "required": self.required, "summary": self.summary,
         });
-        self.signed(brief, told)
+        self.without_hidden(self.signed(brief, told))
     }
 
     /// As a search shows it by name.
@@ -275,7 +292,12 @@ impl Tool {
         if let Some(observed) = &told.observed {
             full["observedOutput"] = observed.clone();
         }
-        full
+        self.without_hidden(full)
+    }
+
+    /// Names of parameters and texts of schemas, of a definition that hides something.
+    fn without_hidden(&self, shown: Value) -> Value {
+        if self.hides { visible::visible(shown) } else { shown }
     }
 }
 
@@ -301,7 +323,7 @@ fn accepted(
 fn summary(description: &str) -> String {
     let line = description.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let sentence = line.split_inclusive(". ").next().unwrap_or_default().trim_end();
-    sentence.chars().filter(|c| !c.is_control()).take(SUMMARY_CHARS_MAX).collect()
+    sentence.chars().filter(|c| *c != '\t').take(SUMMARY_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

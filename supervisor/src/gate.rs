@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::{Call, ClientName, Effect, Item, Policy};
+use lockhouse_policies::{Call, ClientName, Effect, Item, Policy, visible_text};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
 use serde_json::Value;
 
@@ -408,7 +408,8 @@ impl Gate {
 }
 
 fn cut(message: &str) -> String {
-    message.chars().take(MESSAGE_CHARS_MAX).collect()
+    let message: String = message.chars().take(MESSAGE_CHARS_MAX).collect();
+    visible_text(&message).into_owned()
 }
 
 /// The failure with the names of what it is about.

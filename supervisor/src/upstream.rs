@@ -49,7 +49,7 @@ pub(crate) use definition::{
     Reach, Referenced, ServerCommand, ServerDefinition, ServerLimits, Start, ToolSelection,
 };
 pub(crate) use notices::{Notice, Notices};
-pub(crate) use pins::{Change, Pins};
+pub(crate) use pins::{Change, Pins, Review};
 pub(crate) use places::Places;
 pub(crate) use secrets::Secrets;
 pub(crate) use slots::Slot;

@@ -81,7 +81,7 @@ fn refuse_dead(reader: &mut Reader<'_, '_>, table: &ServerTable, rules: &[Writte
 
 fn on_change(reader: &mut Reader<'_, '_>, value: &Value<'_>) -> Option<OnChange> {
     let written = value.get_ref().as_str();
-    let known = OnChange::NAMES.iter().find(|(name, _)| written == Some(*name));
+    let known = written.and_then(OnChange::named);
     if known.is_none() {
         let title = match written {
             Some(other) => format!("`on_change` cannot be \"{}\"", printable(other)),
@@ -91,7 +91,7 @@ fn on_change(reader: &mut Reader<'_, '_>, value: &Value<'_>) -> Option<OnChange>
             "use \"warn\" (call it all the same), \"ask\" (not before a person accepts it) or \"block\"";
         reader.refuse(value.span(), title, "expected \"warn\", \"ask\" or \"block\"", help);
     }
-    known.map(|(_, choice)| *choice)
+    known
 }
 
 fn pins(reader: &mut Reader<'_, '_>, key: &Key<'_>, value: &Value<'_>) -> BTreeMap<ToolName, Pin> {

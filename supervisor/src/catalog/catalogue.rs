@@ -7,7 +7,7 @@ use lockhouse_protocol::ToolName;
 use serde::Deserialize;
 
 use super::search::Index;
-use super::{DEFINITIONS_BYTES_MAX, TOOLS_MAX, Tool, names};
+use super::{DEFINITIONS_BYTES_MAX, TOOLS_MAX, Tool, ToolChange, names};
 
 /// Tools left out that are named in the log, and how much of each name.
 const NAMED_MAX: usize = 3;
@@ -41,10 +41,30 @@ impl Catalogue {
 
     /// Whether both have the same tools in the same words.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let known = |catalogue: &Self| -> Vec<(String, bool)> {
-            catalogue.tools.iter().map(|tool| (tool.definition().to_owned(), tool.changed)).collect()
+        let same = |(one, other): (&Tool, &Tool)| {
+            one.definition() == other.definition() && one.change == other.change
         };
-        self.tools.len() == other.tools.len() && known(self) == known(other)
+        self.tools.len() == other.tools.len() && self.tools.iter().zip(&other.tools).all(same)
+    }
+
+    /// The same tools, to be marked anew.
+    pub(crate) fn again(&self) -> Self {
+        Self {
+            tools: self.tools.clone(),
+            by_name: self.by_name.clone(),
+            definitions_bytes: self.definitions_bytes,
+            index: OnceLock::new(),
+        }
+    }
+
+    /// Whether a person has accepted all of them as they are.
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.tools.iter().all(|tool| tool.change.is_none())
+    }
+
+    /// How many tools differ in this way from what a person accepted.
+    pub(crate) fn count(&self, change: ToolChange) -> usize {
+        self.tools.iter().filter(|tool| tool.change == Some(change)).count()
     }
 
     /// What a search goes through. The first time takes milliseconds for hundreds of tools.

@@ -1,12 +1,30 @@
 //! Whether two definitions of a tool say the same.
 
+use lockhouse_protocol::ServerName;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+
+use super::Tool;
 
 /// SHA-256 of a definition, in hexadecimal. The order of keys does not count: some servers change it with each start.
 pub(super) fn fingerprint(definition: &Value) -> String {
     let mut hasher = Sha256::new();
     feed(&mut hasher, definition);
+    hex(&hasher.finalize())
+}
+
+/// SHA-256 of tools of a server, by name and definition, in hexadecimal, whatever their order. All tools are told from a
+/// selection that has all of them.
+pub(crate) fn digest<'a>(server: &ServerName, is_all: bool, tools: impl Iterator<Item = &'a Tool>) -> String {
+    let mut tools: Vec<_> = tools.map(|tool| (tool.name.as_str(), &tool.fingerprint)).collect();
+    tools.sort_unstable();
+    let mut hasher = Sha256::new();
+    let whole = if is_all { "all" } else { "some" };
+    // Neither names nor fingerprints have spaces or ends of lines.
+    hasher.update(format!("{whole} tools of {server}\n"));
+    for (name, fingerprint) in tools {
+        hasher.update(format!("{name} {fingerprint}\n"));
+    }
     hex(&hasher.finalize())
 }
 

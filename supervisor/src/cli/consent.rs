@@ -19,22 +19,26 @@ impl Consent {
         if self.yes || self.dry_run {
             return self.yes;
         }
-        let stdin = std::io::stdin();
-        if !stdin.is_terminal() {
+        if !std::io::stdin().is_terminal() {
             eprintln!(
                 "lockhouse: nothing was written, since there is nobody to ask; run it again with --yes"
             );
             return false;
         }
-        eprint!("{question} [y/N] ");
-        let _ = std::io::stderr().flush();
-        let mut answer = String::new();
-        // An answer is a word: who sends more has sent no answer.
-        let read = std::io::Read::take(stdin.lock(), 64).read_line(&mut answer);
-        let yes = read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+        let yes = agrees(question);
         if !yes {
             eprintln!("lockhouse: nothing was written");
         }
         yes
     }
+}
+
+/// Asks the person at the terminal.
+pub(super) fn agrees(question: &str) -> bool {
+    eprint!("{question} [y/N] ");
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    // An answer is a word: who sends more has sent no answer.
+    let read = std::io::Read::take(std::io::stdin().lock(), 64).read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }

@@ -45,9 +45,9 @@ pub(super) enum Command {
         /// As configured
         name: String,
     },
-    /// What changed in the tools of a server since they were first met
+    /// Show the tools of a server that are not as they were accepted, and the command that accepts them
     Diff(changes::DiffArguments),
-    /// Take the tools of a server as they are now, after a look at what changed
+    /// Accept the tools of a server as `server diff` showed them
     Accept(changes::AcceptArguments),
     /// What a server wrote to its standard error while `lockhouse serve` ran it
     Logs(logs::Arguments),

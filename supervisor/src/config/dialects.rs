@@ -20,7 +20,7 @@ mod zed;
 
 use std::path::{Path, PathBuf};
 
-use lockhouse_policies::{Diagnostic, Diagnostics, Source};
+use lockhouse_policies::{Diagnostic, Diagnostics, OnChange, Source};
 
 use super::entry::{Entry, LeftOut};
 use super::faults;
@@ -118,7 +118,13 @@ pub(super) fn read(source: &Source, surroundings: &Surroundings) -> Result<Optio
     let mut servers = Vec::new();
     for (key, node) in found.sections.into_iter().flatten() {
         let is_off = found.dialect == Dialect::Gemini && gemini::excludes(root, &key.name);
-        let entry = if is_off { Err(LeftOut::Disabled) } else { entry(found.dialect, key, node, &place) };
+        let mut entry = if is_off { Err(LeftOut::Disabled) } else { entry(found.dialect, key, node, &place) };
+        // Whoever put the server there did not have Lockhouse in mind, and may not look at its log.
+        if let Ok(entry) = &mut entry
+            && found.dialect != Dialect::Own
+        {
+            entry.on_change = Some(OnChange::Ask);
+        }
         let line = faults::line_number(&source.text, key.at.start);
         servers.push(Listed { name: key.name.clone(), line, entry });
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
+use lockhouse_policies::OnChange;
 
 use super::env_file;
 use super::references::{Surroundings, Template, Unresolved};
@@ -22,6 +23,8 @@ pub(crate) struct Entry {
     pub(crate) tools: ToolSelection,
     pub(crate) decode: Decode,
     pub(crate) exposure: Exposure,
+    /// What becomes of tools that no person has accepted as they are, if the file says it or its kind does.
+    pub(crate) on_change: Option<OnChange>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -113,6 +116,7 @@ impl Entry {
             tools: ToolSelection::default(),
             decode: Decode::default(),
             exposure: Exposure::default(),
+            on_change: None,
         }
     }
 
@@ -175,6 +179,7 @@ impl Entry {
         definition.tools = self.tools.clone();
         definition.decode = self.decode;
         definition.exposure = self.exposure.clone();
+        definition.on_change = self.on_change.unwrap_or_default();
         Ok(definition)
     }
 }

@@ -41,6 +41,9 @@ pub(crate) fn own_table(entry: &Entry, secret: &mut impl FnMut(&str, &str) -> Op
             table.insert("prefix", Item::Value(prefix.into()));
         }
     }
+    if let Some(on_change) = entry.on_change {
+        table.insert("on_change", Item::Value(on_change.as_str().into()));
+    }
     table
 }
 

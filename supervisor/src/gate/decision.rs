@@ -10,7 +10,7 @@ use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use super::destination::{Destination, is_skills};
 use super::{Approval, Gate, Requester, failure, links};
 use crate::audit::Subject;
-use crate::catalog::Tool;
+use crate::catalog::{Tool, ToolChange};
 use crate::telemetry;
 use crate::upstream::Connection;
 
@@ -176,25 +176,43 @@ impl Gate {
         }
     }
 
-    /// A tool that is not what a person permitted waits for a person, where the policy says so.
+    /// A tool that no person has accepted as it is waits for a person, where that is wanted.
     pub(super) fn refuse_changed(
         &self,
         from: &Requester,
         subject: Subject<'_>,
         tool: &Tool,
     ) -> Result<(), Failure> {
-        let (server, policy) = (subject.server, self.policy.now());
-        if !withholds(&policy, server, tool, from.client()) {
-            return Ok(());
-        }
-        let reason = format!(
-            "the definition of {server}/{} has changed since it was permitted, and the policy says on_change = \"{}\"; \
-             a person looks at it with `lockhouse server diff {server}` and accepts it with `lockhouse server accept {server}`",
-            tool.name,
-            policy.on_change(server, from.client()).as_str(),
-        );
+        let Some(reason) = self.withheld(from, subject.server, tool) else { return Ok(()) };
         self.note_denial(subject, Effect::Deny, &reason, None);
         Err(failure(FailureCode::Denied, reason))
+    }
+
+    /// Why a permitted tool may not be used or known of, if no person has accepted it as it is and that matters.
+    pub(super) fn withheld(&self, from: &Requester, server: &ServerName, tool: &Tool) -> Option<String> {
+        let on_change = self.on_change(server, from.client());
+        if on_change == OnChange::Warn {
+            return None;
+        }
+        let differs = match tool.change? {
+            ToolChange::Definition => "has changed since its definition was accepted",
+            ToolChange::New => "is new: it was not among the tools of this server that were accepted",
+            ToolChange::NotComparable => {
+                "cannot be compared with what was accepted: the pinned definitions cannot be read or written"
+            }
+        };
+        let (tool, on_change) = (&tool.name, on_change.as_str());
+        Some(format!(
+            "{server}/{tool} {differs}, and on_change is \"{on_change}\" for this server; a person looks at it with \
+             `lockhouse server diff {server}`, which prints the `lockhouse server accept` command that accepts it"
+        ))
+    }
+
+    /// What becomes of a server's tools that no person has accepted as they are: what the policy says, or else the server's
+    /// configuration.
+    pub(super) fn on_change(&self, server: &ServerName, client: Option<&ClientName>) -> OnChange {
+        let configured = || self.upstreams.get(server).map(|connection| connection.on_change);
+        self.policy.now().on_change(server, client).or_else(configured).unwrap_or_default()
     }
 
     /// Where a call to that server goes.
@@ -245,16 +263,6 @@ pub(super) struct Permitted {
     links: Links,
     /// By a person.
     approved: bool,
-}
-
-/// Whether a permitted tool may not be used, because it changed.
-pub(super) fn withholds(
-    policy: &Policy,
-    server: &ServerName,
-    tool: &Tool,
-    client: Option<&ClientName>,
-) -> bool {
-    tool.changed && policy.on_change(server, client) != OnChange::Warn
 }
 
 pub(super) fn denied(denial: &Denial) -> Failure {

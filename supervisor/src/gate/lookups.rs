@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, PoisonError};
 
-use lockhouse_policies::{Call, ClientName, Decision, Effect, Item, Place, Policy};
+use lockhouse_policies::{Call, ClientName, Decision, Effect, Item, OnChange, Place, Policy};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, ServerName, ToolName};
 use serde_json::{Value, json};
 
-use super::decision::{denied, withholds};
+use super::decision::denied;
 use super::{Asked, Briefs, Gate, Requester, Scope, about, arguments, cut, failure};
 use crate::catalog::{Catalogue, Told, Tool};
 use crate::telemetry;
@@ -170,6 +170,10 @@ impl Gate {
         let catalogue = connection.catalogue().await?;
         let definition =
             catalogue.tool(tool).ok_or_else(|| named(self.unknown_tool(from, server, tool, &catalogue)))?;
+        if let Some(reason) = self.withheld(from, server, definition) {
+            self.note_look(from, call, (server, tool), (&reason, None));
+            return Err(named(failure(FailureCode::Denied, reason)));
+        }
         let asks = policy.asks(server, tool, from.client());
         let told = Told { asks, observed: connection.shapes.observed(definition) };
         Ok(definition.described(server.as_str(), &told).to_string().into_bytes())
@@ -207,10 +211,11 @@ impl Gate {
         scope: &'a Scope,
     ) -> impl Fn(&&Tool) -> bool + 'a {
         let policy = self.policy.now();
+        let takes_changes = self.on_change(server, client) == OnChange::Warn;
         move |tool| {
-            scope.has(server, &Item::from(&tool.name))
+            (takes_changes || tool.change.is_none())
+                && scope.has(server, &Item::from(&tool.name))
                 && policy.permits(server, &tool.name, client)
-                && !withholds(&policy, server, tool, client)
         }
     }
 

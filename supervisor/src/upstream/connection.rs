@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_policies::OnChange;
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use rmcp::RoleClient;
 use rmcp::service::Peer;
@@ -55,6 +56,8 @@ pub(crate) struct Connection {
     pub(super) decode: Decode,
     pub(super) secrets: Secrets,
     pub(crate) exposure: Exposure,
+    /// What becomes of tools that no person has accepted as they are, where the policy does not say.
+    pub(crate) on_change: OnChange,
     state: watch::Receiver<State>,
     known: watch::Receiver<Option<Arc<Catalogue>>>,
     pub(super) signals: Arc<Signals>,
@@ -79,7 +82,7 @@ impl Connection {
         let heard = exposure.directly.is_some().then(|| notices.clone());
         let signals = Arc::new(Signals::new(definition.limits, heard));
         let (secrets, closing) = (Secrets::of(&definition.secrets()), CancellationToken::new());
-        let (limits, decode) = (definition.limits, definition.decode);
+        let (limits, decode, on_change) = (definition.limits, definition.decode, definition.on_change);
         let shapes = Arc::new(Shapes::at(places.shapes(&name, &definition), places.learns_shapes));
         let holder = Holder {
             name: name.clone(),
@@ -94,7 +97,7 @@ impl Connection {
                 fell_back: false,
             },
             cache: Cache::new(&name, places.tools(&name, &definition), places.tools_lifetime),
-            pins: places.pins(&name, &definition).map(|path| Pins::at(&path)),
+            pins: Pins::at(places.pins(&name, &definition)),
             definition,
             state: state_sender,
             known: known_sender,
@@ -103,7 +106,7 @@ impl Connection {
             closing: closing.clone(),
         };
         tokio::spawn(holder.hold());
-        Self { name, limits, decode, secrets, exposure, state, known, signals, closing, shapes }
+        Self { name, limits, decode, secrets, exposure, on_change, state, known, signals, closing, shapes }
     }
 
     pub(crate) fn state(&self) -> State {

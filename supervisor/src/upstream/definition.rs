@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lockhouse_policies::OnChange;
+
 /// One upstream server as it was configured, with every reference and variable resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ServerDefinition {
@@ -14,6 +16,8 @@ pub(crate) struct ServerDefinition {
     pub(crate) tools: ToolSelection,
     pub(crate) decode: Decode,
     pub(crate) exposure: Exposure,
+    /// What becomes of tools that no person has accepted as they are, where the policy does not say.
+    pub(crate) on_change: OnChange,
     /// Values that references put where they can be seen, in arguments or the URL: they may be secrets.
     pub(crate) referenced: Referenced,
     /// `FILE` or `FILE:LINE`, for people.
@@ -194,6 +198,7 @@ impl ServerDefinition {
             tools: ToolSelection::default(),
             decode: Decode::default(),
             exposure: Exposure::default(),
+            on_change: OnChange::default(),
             referenced: Referenced::default(),
             origin,
         }
@@ -201,9 +206,10 @@ impl ServerDefinition {
 
     /// Whether both are the same server, wherever they are written down.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let Self { reach, limits, start, tools, decode, exposure, referenced, origin: _ } = self;
+        let Self { reach, limits, start, tools, decode, exposure, on_change, referenced, origin: _ } = self;
         (reach, limits, start, tools) == (&other.reach, &other.limits, &other.start, &other.tools)
             && (decode, exposure, referenced) == (&other.decode, &other.exposure, &other.referenced)
+            && *on_change == other.on_change
     }
 
     /// The values that must not be seen in what the server says, each with the name under which it was configured.

@@ -4,21 +4,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lockhouse_protocol::ServerName;
+use rmcp::RoleClient;
+use rmcp::service::Peer;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
+use super::callers::Callers;
 use super::connection::{Offer, State};
 use super::definition::{ServerDefinition, ServerLimits};
 use super::followed::Followed;
 use super::link::{Link, told};
 use super::notices::{Notice, Notices};
-use super::pins::Pins;
+use super::pins::{FileVersion, Pins};
 use super::slots::Slots;
 use super::start::{Refusal, Starter};
 use super::status::Status;
-use crate::catalog::Catalogue;
+use crate::catalog::{Catalogue, ToolChange};
 
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
@@ -26,6 +29,8 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 const STEADY: Duration = Duration::from_secs(60);
 /// Announced changes of a server's tools are looked at together, and no more often than this.
 const RELIST_EVERY: Duration = Duration::from_secs(1);
+/// While tools wait to be accepted: how often it is looked whether a person has done so.
+const ACCEPTANCE_EVERY: Duration = Duration::from_secs(1);
 /// A server that lets a call time out and answers nothing in so long is started again.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long calls in flight may take once the server is to be closed.
@@ -39,7 +44,7 @@ pub(super) struct Holder {
     pub(super) definition: ServerDefinition,
     pub(super) starter: Starter,
     pub(super) cache: Cache,
-    pub(super) pins: Option<Pins>,
+    pub(super) pins: Pins,
     pub(super) state: watch::Sender<State>,
     pub(super) known: watch::Sender<Option<Arc<Catalogue>>>,
     pub(super) signals: Arc<Signals>,
@@ -165,18 +170,33 @@ impl Holder {
         None
     }
 
-    /// Takes away what the configuration does not admit, and marks what has changed.
+    /// Takes away what the configuration does not admit, and marks what no person has accepted.
     fn prepare(&self, catalogue: &mut Catalogue) {
         catalogue.retain(|tool| self.definition.tools.admits(tool));
-        let Some(pins) = &self.pins else { return };
         let name = &self.name;
-        match pins.compare(catalogue) {
-            Ok(0) => {}
-            Ok(count) => tracing::warn!(
+        if let Err(error) = self.pins.compare(catalogue) {
+            tracing::warn!(server = %name, "{error}; until then each of its tools counts as changed");
+            return;
+        }
+        let hiding = catalogue.tools.iter().filter(|tool| tool.hides).count();
+        if hiding > 0 {
+            tracing::warn!(
                 server = %name,
-                "{count} of its tools are not what they were; `lockhouse server diff {name}` shows how, `lockhouse server accept {name}` takes them as they are"
-            ),
-            Err(error) => tracing::warn!(server = %name, "{error}"),
+                "{hiding} of its tools have characters in their definitions that cannot be seen; models get U+FFFD in their place"
+            );
+        }
+        let (changed, new) = (catalogue.count(ToolChange::Definition), catalogue.count(ToolChange::New));
+        let told: Vec<String> = [(changed, "not what they were"), (new, "new since they were accepted")]
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} of its tools are {what}"))
+            .collect();
+        if !told.is_empty() {
+            let told = told.join(", ");
+            tracing::warn!(
+                server = %name,
+                "{told}; `lockhouse server diff {name}` shows them, and the command that accepts them"
+            );
         }
     }
 
@@ -196,8 +216,9 @@ impl Holder {
     async fn serve(&self, mut link: Link, catalogue: Catalogue) -> bool {
         tracing::info!(server = %self.name, tools = catalogue.tools.len(), "connected");
         self.signals.note(|status| status.fell_back = self.starter.fell_back || self.starter.legacy);
+        let pinned = self.pins.version();
         self.offer(&link, catalogue);
-        let over = self.watch(&mut link).await;
+        let over = self.watch(&mut link, pinned).await;
         // A caller that comes from now on waits for the next one.
         self.state.send_replace(if matches!(over, Over::Idle) { State::Idle } else { State::Connecting });
         let (ending, status, last_words) = link.end().await;
@@ -222,22 +243,34 @@ impl Holder {
         }
     }
 
-    fn offer(&self, link: &Link, mut catalogue: Catalogue) {
+    fn offer(&self, link: &Link, catalogue: Catalogue) {
         self.cache.save(&catalogue, self.starter.legacy);
+        self.publish(catalogue, link.peer(), link.callers());
+    }
+
+    /// The same tools, once a person may have accepted them.
+    fn offer_again(&self) {
+        let state = self.state.borrow().clone();
+        if let State::Connected(offer) = state {
+            self.publish(offer.catalogue.again(), offer.peer.clone(), offer.callers.clone());
+        }
+    }
+
+    fn publish(&self, mut catalogue: Catalogue, peer: Peer<RoleClient>, callers: Callers) {
         self.prepare(&mut catalogue);
         let catalogue = Arc::new(catalogue);
         let before = self.known.send_replace(Some(catalogue.clone()));
         if before.is_none_or(|before| !before.is_like(&catalogue)) {
             self.signals.tell(Notice::Tools);
         }
-        self.state.send_replace(State::Connected(Arc::new(Offer {
-            catalogue,
-            peer: link.peer(),
-            callers: link.callers(),
-        })));
+        self.state.send_replace(State::Connected(Arc::new(Offer { catalogue, peer, callers })));
     }
 
-    async fn watch(&self, link: &mut Link) -> Over {
+    fn waits_for_acceptance(&self) -> bool {
+        self.known.borrow().as_ref().is_some_and(|known| !known.is_accepted())
+    }
+
+    async fn watch(&self, link: &mut Link, mut pinned: Option<FileVersion>) -> Over {
         // Somebody needed it, whose turn has yet to come.
         self.signals.slots.touch();
         let idle = async {
@@ -260,6 +293,12 @@ impl Holder {
                     tokio::select! {
                         () = self.relist(link) => {}
                         () = self.closing.cancelled() => {}
+                    }
+                }
+                () = tokio::time::sleep(ACCEPTANCE_EVERY), if self.waits_for_acceptance() => {
+                    let now = self.pins.version();
+                    if std::mem::replace(&mut pinned, now) != now {
+                        self.offer_again();
                     }
                 }
                 () = self.signals.suspect.notified() => {

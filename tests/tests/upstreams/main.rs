@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod faults;
+mod hidden;
 mod pins;
 mod reconnects;
 mod reload;

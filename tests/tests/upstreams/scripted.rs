@@ -12,6 +12,8 @@ pub(crate) const ALLOW_ALL: &str = "version = 1\n[servers.scripted]\nallow = [\"
 pub(crate) struct Scripted {
     pub(crate) lockhouse: Lockhouse,
     place: PathBuf,
+    /// The server, as AI clients' files have it.
+    pub(crate) entry: Value,
 }
 
 impl Scripted {
@@ -25,7 +27,8 @@ impl Scripted {
         arguments.extend(flags.iter().map(|flag| json!(flag)));
         let config =
             format!("[servers.scripted]\ncommand = \"python3\"\nargs = {}\n{keys}\n", json!(arguments));
-        let scripted = Self { lockhouse: lockhouse.config(&config), place };
+        let entry = json!({"command": "python3", "args": arguments});
+        let scripted = Self { lockhouse: lockhouse.config(&config), place, entry };
         scripted.offer(tools.iter().map(|name| tool(name, "")).collect());
         scripted
     }

@@ -40,11 +40,10 @@ fn is_visible(c: char) -> bool {
 
 /// Prose for a comment or a docstring: lines without control characters, no more than `chars_max` characters.
 pub(crate) fn comment_lines(text: &str, chars_max: usize) -> Vec<String> {
+    let text = lockhouse_policies::visible_text(text);
     let cut: String = text.chars().take(chars_max).collect();
-    let mut lines: Vec<String> = cut
-        .split(['\n', '\r', '\u{2028}', '\u{2029}', '\u{85}', '\u{b}', '\u{c}'])
-        .map(|line| lockhouse_policies::printable(line.replace('\t', "    ").trim_end()))
-        .collect();
+    let mut lines: Vec<String> =
+        cut.split('\n').map(|line| line.replace('\t', "    ").trim_end().to_owned()).collect();
     if cut.len() < text.len()
         && let Some(last) = lines.last_mut()
     {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lockhouse_policies::OnChange;
 use serde_json::{Map, Value, json};
 
 use crate::config::{Written, looks_secret};
@@ -38,6 +39,9 @@ pub(super) fn described(server: &ServerDefinition, written: &Written) -> Map<Str
     }
     if server.decode == Decode::Json {
         set("decode", "json".into());
+    }
+    if server.on_change != OnChange::default() {
+        set("on_change", server.on_change.as_str().into());
     }
     described
 }

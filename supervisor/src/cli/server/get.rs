@@ -46,6 +46,7 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
         whole["permitted_tools"] = offered.as_ref().map(|offered| offered.permitted.clone()).into();
         whole["asked_tools"] = offered.as_ref().map(|offered| offered.asked.clone()).into();
         whole["depending_tools"] = offered.as_ref().map(|offered| offered.depends.clone()).into();
+        whole["not_accepted_tools"] = offered.as_ref().map(|offered| offered.not_accepted.clone()).into();
         whole["denied_tools"] = offered.map(|offered| offered.denied).into();
         println!("{}", for_stdout(&format!("{whole:#}")));
         return Ok(ExitCode::SUCCESS);
@@ -60,7 +61,7 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
     for (key, value) in report.lines() {
         line(key, &value);
     }
-    if let Some(Offered { permitted, asked, depends, denied }) = offered {
+    if let Some(Offered { permitted, asked, depends, denied, not_accepted }) = offered {
         line("permitted", &told(&permitted));
         if !asked.is_empty() {
             line("a person is asked", &told(&asked));
@@ -69,6 +70,9 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
             line("by their arguments", &told(&depends));
         }
         line("denied", &told(&denied));
+        if !not_accepted.is_empty() {
+            line("not accepted", &told(&not_accepted));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -81,6 +85,8 @@ struct Offered {
     /// Their arguments decide.
     depends: Vec<String>,
     denied: Vec<String>,
+    /// Not as a person accepted them, whatever the policy says of them.
+    not_accepted: Vec<String>,
 }
 
 fn offered(policy: &Policy, name: &ServerName, connection: &Connection) -> Option<Offered> {
@@ -91,7 +97,9 @@ fn offered(policy: &Policy, name: &ServerName, connection: &Connection) -> Optio
     };
     let [permitted, asked, denied] = [Effect::Allow, Effect::Ask, Effect::Deny].map(Some).map(&names);
     let depends = names(None);
-    Some(Offered { permitted, asked, depends, denied })
+    let changed = known.tools.iter().filter(|tool| tool.change.is_some());
+    let not_accepted = changed.map(|tool| tool.name.to_string()).collect();
+    Some(Offered { permitted, asked, depends, denied, not_accepted })
 }
 
 /// Names that a line has room for; `tools list` shows all.

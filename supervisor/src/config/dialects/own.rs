@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lockhouse_policies::OnChange;
+
 use super::Place;
 use super::fields::Fields;
 use super::mcp_servers::{command, reach};
@@ -12,7 +14,7 @@ use super::tree::{Key, Node, Table, get};
 use crate::config::entry::{Entry, EntryCommand, EntryLimits, EntryOAuth, EntryUrl, LeftOut};
 use crate::upstream::{Confinement, Decode, Directly, Exposure, PREFIX_CHARS_MAX, Start, ToolSelection};
 
-const KEYS: [&str; 24] = [
+const KEYS: [&str; 25] = [
     "command",
     "args",
     "env",
@@ -36,6 +38,7 @@ const KEYS: [&str; 24] = [
     "decode",
     "expose",
     "prefix",
+    "on_change",
     "description",
 ];
 const OAUTH_KEYS: [&str; 7] =
@@ -140,6 +143,7 @@ fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {
     };
     entry.decode = decode(fields)?;
     entry.exposure = exposure(fields)?;
+    entry.on_change = on_change(fields)?;
     // Last: a server that is switched off is checked all the same.
     if fields.flag("enabled")? == Some(false) { Err(LeftOut::Disabled) } else { Ok(entry) }
 }
@@ -218,6 +222,13 @@ fn exposure(fields: Fields<'_>) -> Result<Exposure, LeftOut> {
             Ok(Exposure { to_code, directly: directly.then_some(Directly { prefix }) })
         }
     }
+}
+
+fn on_change(fields: Fields<'_>) -> Result<Option<OnChange>, LeftOut> {
+    let Some(written) = fields.text("on_change")? else { return Ok(None) };
+    let unexpected =
+        || LeftOut::Unexpected { key: "on_change".into(), expected: "\"warn\", \"ask\" or \"block\"" };
+    OnChange::named(written).map(Some).ok_or_else(unexpected)
 }
 
 fn confinement(fields: Fields<'_>) -> Result<Option<Confinement>, LeftOut> {

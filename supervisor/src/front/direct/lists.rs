@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::{Names, raw};
 use crate::access::Principal;
-use crate::catalog::Catalogue;
+use crate::catalog::{Catalogue, visible_json};
 use crate::front::{Front, calls_again, client};
 
 /// How long an AI client may take a list for what it is. It is told when one changes, if it wants to be.
@@ -176,7 +176,7 @@ impl Front {
             for entry in all {
                 let Ok(Resource { uri }) = serde_json::from_str(entry.get()) else { continue };
                 if seen.insert(uri.clone()) {
-                    resources.push((server.clone(), entry.get().to_owned(), uri));
+                    resources.push((server.clone(), visible_json(entry.get()).into_owned(), uri));
                 }
             }
         }
@@ -227,8 +227,9 @@ pub(super) fn prompt_names(listed: &[Entry]) -> Names {
     Names::of(listed.iter().map(|(server, prefix, _, name)| (server, prefix.as_str(), name.as_str())))
 }
 
-/// An entry as its server wrote it, under the name that the client has for it.
+/// An entry as its server wrote it, under the name that the client has for it, and with nothing hidden.
 fn renamed(entry: &str, name: &str) -> Option<String> {
+    let entry = &*visible_json(entry);
     let own: Named<'_> = serde_json::from_str(entry).ok()?;
     let own = own.name.get();
     let start = own.as_ptr() as usize - entry.as_ptr() as usize;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use lockhouse_policies::is_hidden;
+use lockhouse_policies::{escaped, is_hidden};
 use serde::Serialize;
 
 /// Stands before each line that is not ours. With four spaces a client that renders Markdown takes it for code.
@@ -102,7 +102,7 @@ fn excerpt(chars_max: usize, write: impl FnOnce(&mut Beginning) -> serde_json::R
     let shown: String = kept.chars().take(chars_max.min(beginning.chars)).collect();
     let left_out = beginning.chars - shown.chars().count();
     // Only strings can hold such characters, and there JSON may write them so.
-    Excerpt { text: escaped(&shown), left_out }
+    Excerpt { text: escaped_lines(&shown), left_out }
 }
 
 /// Keeps the beginning of what is written to it, and counts all of it.
@@ -136,26 +136,19 @@ pub(super) fn one_line(text: &str, chars_max: usize) -> String {
         shown.truncate(at);
         shown.push('…');
     }
-    escaped_all(&shown)
+    escaped(&shown)
 }
 
 /// With hidden characters as JSON escapes them, but for ends of lines.
-fn escaped(text: &str) -> String {
-    text.split('\n').map(escaped_all).collect::<Vec<_>>().join("\n")
-}
-
-fn escaped_all(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    text.chars().for_each(|c| push_visible(c, &mut escaped));
-    escaped
+fn escaped_lines(text: &str) -> String {
+    text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
 fn push_visible(c: char, text: &mut String) {
-    if !is_hidden(c) {
-        return text.push(c);
-    }
-    for unit in c.encode_utf16(&mut [0; 2]) {
-        text.push_str(&format!("\\u{unit:04x}"));
+    if is_hidden(c) {
+        text.push_str(&escaped(c.encode_utf8(&mut [0; 4])));
+    } else {
+        text.push(c);
     }
 }
 
@@ -184,6 +177,7 @@ fn barred_line(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use lockhouse_policies::is_hidden;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
