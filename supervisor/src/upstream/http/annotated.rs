@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::load::Load;
-use crate::upstream::transport::TYPED_BYTES_MAX;
+use crate::upstream::inbound::TYPED_BYTES_MAX;
 
 const ANNOTATION: &str = "\"x-mcp-header\"";
 /// Where the raw text travels.
@@ -90,7 +90,7 @@ fn name(tool: &RawValue) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Broken;
+    use crate::upstream::broken::Broken;
     use super::*;
 
     fn list(page: &str) -> ServerResult {
