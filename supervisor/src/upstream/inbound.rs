@@ -55,7 +55,10 @@ pub(super) struct Envelope<'a> {
 }
 
 /// Reads a message. `convert` makes what rmcp gets of a result, or `None` where rmcp needs it typed.
-pub(super) fn read(text: &[u8], convert: impl FnOnce(&RequestId, &RawValue) -> Option<ServerResult>) -> Inbound {
+pub(super) fn read(
+    text: &[u8],
+    convert: impl FnOnce(&RequestId, &RawValue) -> Option<ServerResult>,
+) -> Inbound {
     let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(text) else {
         // Where it names a request, that one must not hang.
         return match id_in(text) {
@@ -118,7 +121,10 @@ pub(super) fn is_large(bytes: usize) -> bool {
 }
 
 /// Reads text of this length: on another thread if it is large, so that nobody else waits meanwhile.
-pub(super) async fn reading<T: Send + 'static>(bytes: usize, read: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub(super) async fn reading<T: Send + 'static>(
+    bytes: usize,
+    read: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     match is_large(bytes) {
         true => tokio::task::spawn_blocking(read).await.ok(),
         false => Some(read()),
@@ -149,16 +155,30 @@ mod tests {
     #[test]
     fn a_message_is_what_it_says_and_no_more_of_it_is_parsed_than_is_bounded() {
         let log = |data: &str| {
-            format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"info","data":{data}}}}}"#)
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"info","data":{data}}}}}"#
+            )
         };
         let ask = |id: &str, more: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"{more}}}"#);
         let many = |count: usize| format!("[{}]", vec!["[]"; count].join(","));
         let long = |bytes: usize| format!("{:?}", "x".repeat(bytes));
         for (text, expected) in [
-            (r#"{"jsonrpc":"2.0","id":7,"result":{"a": 1.0}}"#.to_owned(), r#"answer 7: {"jsonrpc":"2.0","id":7,"result":"{\"a\": 1.0}"}"#),
-            (r#"{"jsonrpc":"2.0","id":7,"error":{"code":-5,"message":"no"}}"#.into(), r#"answer 7: {"jsonrpc":"2.0","id":7,"error":{"code":-5"#),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{"a": 1.0}}"#.to_owned(),
+                r#"answer 7: {"jsonrpc":"2.0","id":7,"result":"{\"a\": 1.0}"}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"error":{"code":-5,"message":"no"}}"#.into(),
+                r#"answer 7: {"jsonrpc":"2.0","id":7,"error":{"code":-5"#,
+            ),
             (r#"{"jsonrpc":"2.0","id":7,"result":{"#.into(), "answer 7"),
-            (format!(r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":-5,"message":"no","data":{}}}}}"#, many(5_000)), "answer 7: {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,\"message\":\"lockhouse: result too large\""),
+            (
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":-5,"message":"no","data":{}}}}}"#,
+                    many(5_000)
+                ),
+                "answer 7: {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,\"message\":\"lockhouse: result too large\"",
+            ),
             ("no message".into(), "dropped"),
             (log("1"), "unsolicited"),
             (log(&long(60_000)), "unsolicited"),

@@ -215,9 +215,7 @@ impl Attempt<'_> {
         // Over HTTP each answer belongs to a request, and it is the request that says whether it passes on raw.
         let mode = if self.older { ClientLifecycleMode::Initialize } else { asking() };
         match self.converse(transport, mode, RawResults::default(), &changed).await {
-            Ok((service, catalogue)) => {
-                Ok((Link::new(service, Ground::Http(broken), changed), catalogue))
-            }
+            Ok((service, catalogue)) => Ok((Link::new(service, Ground::Http(broken), changed), catalogue)),
             Err(Some(fault)) => Err(Refusal {
                 last_words: fault.said(&self.server.secrets),
                 may_be_older: fault.may_be_older(),

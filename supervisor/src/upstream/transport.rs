@@ -255,7 +255,8 @@ mod tests {
         let mut child = sleep.spawn().expect("sleep");
         let (stdout, stdin) = (child.stdout.take().expect("a pipe"), child.stdin.take().expect("a pipe"));
         let lines = Lines { bytes_max: 1024, write_timeout: Duration::from_millis(300) };
-        let mut transport = LineTransport::new(stdout, stdin, lines, RawResults::default(), Broken::default());
+        let mut transport =
+            LineTransport::new(stdout, stdin, lines, RawResults::default(), Broken::default());
         let ping = |id: &str| {
             let request = ClientRequest::PingRequest(PingRequest::default());
             JsonRpcMessage::request(request, RequestId::String(id.into()))

@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod faults;
+mod floods;
 mod pins;
 mod reconnects;
 mod reload;

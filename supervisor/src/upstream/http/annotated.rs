@@ -90,8 +90,8 @@ fn name(tool: &RawValue) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::upstream::broken::Broken;
     use super::*;
+    use crate::upstream::broken::Broken;
 
     fn list(page: &str) -> ServerResult {
         let page = RawValue::from_string(page.into()).expect("JSON");

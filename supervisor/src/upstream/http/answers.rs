@@ -101,8 +101,8 @@ pub(super) fn event(data: &str, asked: Option<&Asked>, load: &Load) -> Inbound {
 
 #[cfg(test)]
 mod tests {
-    use crate::upstream::broken::Broken;
     use super::*;
+    use crate::upstream::broken::Broken;
 
     fn asked(what: What) -> Asked {
         Asked { id: RequestId::Number(7), what }

@@ -187,10 +187,8 @@ impl StreamableHttpClient for Client {
         }
         let outcome = self.post(&message, session.as_deref(), headers).await;
         // Where a stream begins, or nothing is said, the answer is still to come.
-        let is_open = matches!(
-            outcome,
-            Ok(StreamableHttpPostResponse::Sse(..) | StreamableHttpPostResponse::Accepted)
-        );
+        let is_open =
+            matches!(outcome, Ok(StreamableHttpPostResponse::Sse(..) | StreamableHttpPostResponse::Accepted));
         if let Some(id) = id.filter(|_| !is_open) {
             traffic.answered(id);
         }

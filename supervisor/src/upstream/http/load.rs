@@ -28,8 +28,7 @@ struct Counts {
 impl Load {
     pub(super) fn new(broken: Broken) -> Self {
         let traffic = Traffic::new(broken.clone());
-        let counts =
-            Counts { annotated_bytes: AtomicUsize::new(0), unanswered: AtomicUsize::new(0), broken };
+        let counts = Counts { annotated_bytes: AtomicUsize::new(0), unanswered: AtomicUsize::new(0), broken };
         Self { counts: Arc::new(counts), traffic }
     }
 
