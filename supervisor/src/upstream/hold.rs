@@ -43,6 +43,7 @@ const RELIST_MAX: Duration = Duration::from_secs(60);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long calls in flight may take once the server is to be closed.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+const SILENT: &str = "it does not answer any more";
 /// Code and the model are not told what a server wrote; a person may look.
 const LAST_WORDS_HINT: &str = "; `lockhouse server logs` shows its last words";
 
@@ -161,6 +162,9 @@ impl Holder {
                     is_excess
                 }
             };
+            if begun.elapsed() > EXCESS_MAX {
+                excess = EXCESS_MIN;
+            }
             if is_excess {
                 tokio::select! {
                     () = tokio::time::sleep(excess) => {}
@@ -317,7 +321,7 @@ impl Holder {
                 }
                 () = self.signals.suspect.notified() => {
                     if !Link::answers(&peer, PING_TIMEOUT).await {
-                        return Over::Lost(Some(Reason::failed("it does not answer any more")));
+                        return Over::Lost(link.reason().or_else(|| Some(Reason::failed(SILENT))));
                     }
                 }
             }

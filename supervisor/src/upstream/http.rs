@@ -11,6 +11,7 @@ mod exchange;
 mod fault;
 mod load;
 mod stream;
+mod threads;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -86,6 +87,9 @@ pub(super) fn transport(
     let mut reopen = ExponentialBackoff::default();
     (reopen.base_duration, reopen.max_delay) = (REOPEN_MIN, Some(REOPEN_MAX));
     config.retry_config = Arc::new(reopen);
+    let runtime = threads::http().map_err(|error| unusable(format!("cannot start a thread: {error}")))?;
+    // The transport runs where it is made.
+    let _entered = runtime.enter();
     Ok((StreamableHttpClientTransport::with_client(client, config), broken))
 }
 

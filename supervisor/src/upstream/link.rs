@@ -77,6 +77,13 @@ impl Link {
         self.changed.clone()
     }
 
+    /// Why it is of no more use, if that is known already.
+    pub(super) fn reason(&self) -> Option<Reason> {
+        match &self.ground {
+            Ground::Http(broken) | Ground::Process { broken, .. } => broken.reason(),
+        }
+    }
+
     /// Whether the server answers anything at all. That it knows no `ping` is an answer, too.
     pub(super) async fn answers(peer: &Peer<RoleClient>, limit: Duration) -> bool {
         let ping = ClientRequest::PingRequest(PingRequest::default());

@@ -155,8 +155,9 @@ ATTEMPTS = {
     "limits": limits,
     "limits_of_supervisor": lambda _: limits(supervisor()),
     "priority": lambda pid: os.setpriority(os.PRIO_PROCESS, int(pid), os.getpriority(os.PRIO_PROCESS, int(pid))),
-    "priority_of_supervisor": lambda _: os.setpriority(os.PRIO_PROCESS, supervisor(), 0),
-    "priority_of_user": lambda _: os.setpriority(os.PRIO_USER, os.getuid(), os.getpriority(os.PRIO_USER, 0)),
+    "priority_of_supervisor": lambda _: os.setpriority(os.PRIO_PROCESS, supervisor(), os.getpriority(os.PRIO_PROCESS, supervisor())),
+    # Of a user that has none: without the filter this would change every process of the one who runs the test.
+    "priority_of_user": lambda _: os.setpriority(os.PRIO_USER, 61499, 0),
     "scheduler": lambda pid: os.sched_setscheduler(int(pid), os.SCHED_OTHER, os.sched_param(0)),
     "scheduler_parameters": lambda pid: os.sched_setparam(int(pid), os.sched_param(0)),
     "processors": lambda pid: os.sched_setaffinity(int(pid), os.sched_getaffinity(0)),

@@ -168,7 +168,7 @@ fn a_confined_server_does_what_it_was_given_and_nothing_else() {
         ("limits_of_supervisor", String::new(), HELD),
         ("priority", pid.to_string(), HELD),
         ("priority_of_supervisor", String::new(), HELD),
-        ("priority_of_user", String::new(), HELD),
+        ("priority_of_user", String::new(), [Refused; 3]),
         ("scheduler", pid.to_string(), HELD),
         ("scheduler_parameters", pid.to_string(), HELD),
         ("processors", pid.to_string(), HELD),
@@ -219,6 +219,40 @@ fn a_confined_server_does_what_it_was_given_and_nothing_else() {
 }
 
 #[test]
+fn where_landlock_knows_of_no_signals_the_filter_alone_protects_the_supervisor() {
+    let usable = json!([python().1, program()]);
+    let sandbox = |server: &str| {
+        (server != "free").then(|| json!({"read": usable, "write": [], "network": server == "networked"}))
+    };
+    let lockhouse = configured(Lockhouse::new(), sandbox);
+    let outsider = Outsider(Command::new("sleep").arg("600").spawn().unwrap());
+    let pid = outsider.0.id().to_string();
+    let mut table = Table::new("what a server does on a kernel with version 5 of Landlock");
+    for (server, column) in SERVERS.iter().zip(0..) {
+        for (what, expected) in [
+            ("signal_supervisor", HELD),
+            ("limits_of_supervisor", HELD),
+            ("limits", HELD),
+            ("pidfd_signal", HELD),
+            ("signal_owner", HELD),
+            ("join_group", HELD),
+            ("own_child", EVERYWHERE),
+        ] {
+            let code = format!(
+                "from mcp_tools.{server} import attempt\nprint('<' + attempt(what='{what}', target='{pid}') + '>')"
+            );
+            let ran = lacking(&lockhouse, "landlock=5", &["run", "--language", "python", "-c", &code]);
+            let outcome = if ran.stdout.contains("<done>") { Done } else { Refused };
+            let is_told = ran.stdout.contains('<');
+            let expected = expected[column];
+            table
+                .row(format!("{server}: {what}: {expected:?}"), ensure(is_told && outcome == expected, &ran));
+        }
+    }
+    table.finish();
+}
+
+#[test]
 fn a_server_that_cannot_be_confined_is_not_started_and_why_is_told() {
     let lockhouse = |read: &Value| {
         let sandbox =
@@ -247,7 +281,7 @@ fn a_server_that_cannot_be_confined_is_not_started_and_why_is_told() {
         table.row(format!("lockhouse confine --read {path}"), outcome);
     }
     // What takes nothing away, for comparison.
-    for lack in ["pidfd", "landlock=3"] {
+    for lack in ["pidfd", "landlock=3", "namespaces"] {
         let listed = lacking(&lockhouse(&usable), lack, &["tools", "list", "--json"]);
         table.row(
             format!("{lack}: it is confined"),

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use crate::scripted::{Scripted, processes};
 
-const KIB: usize = 1024;
-const MIB: usize = 1024 * KIB;
+const MIB: usize = 1024 * 1024;
 /// Of the supervisor, at any time.
 const MEMORY_KIB_MAX: u64 = 200 * 1024;
 /// Why such a server is disconnected.
@@ -16,30 +15,37 @@ const TOO_MUCH: &str = "it sent more messages that nobody asked for than a serve
 const LONG_NAME: &str = "whose `id` or `method` is longer than 256 bytes";
 
 /// What a server sends, and why it is disconnected.
-fn floods() -> Vec<(&'static str, Value, &'static str)> {
-    let flood = |what: &str, bytes: usize, count: usize, after: bool| json!({"what": what, "bytes": bytes, "count": count, "after": after});
+type Flood = (&'static str, Value, &'static str);
+
+fn flood(what: &str, bytes: usize, count: usize) -> Value {
+    json!({"what": what, "bytes": bytes, "count": count})
+}
+
+fn large() -> Vec<Flood> {
+    let line = flood("line", 2_000 * MIB, 1);
+    let mut later = line.clone();
+    later["after"] = true.into();
     vec![
-        ("an id of 900 KB", flood("ids", 900_000, 1, false), LONG_NAME),
-        ("ids of 200 bytes without end", flood("ids", 200, 100_000, false), ""),
-        ("1 MB of empty lists, again and again", flood("nodes", 1_000_000, 64, false), TOO_MUCH),
-        ("log messages of 50 KB", flood("logs", 50_000, 1_000, false), TOO_MUCH),
-        ("small log messages", flood("logs", 10, 200_000, false), TOO_MUCH),
-        ("requests", flood("requests", 0, 100_000, false), ""),
-        ("progress of nobody's call", flood("progress", 60_000, 1_000, false), TOO_MUCH),
-        ("small notifications", flood("updates", 10, 200_000, false), TOO_MUCH),
-        ("answers to nothing", flood("answers", 2_000_000, 64, false), TOO_MUCH),
-        ("small answers to nothing", flood("answers", 10, 200_000, false), TOO_MUCH),
-        ("garbage", flood("garbage", 100_000, 1_000, false), TOO_MUCH),
-        (
-            "a line without an end, during a call",
-            flood("line", 2_000 * MIB, 1, false),
-            "a line of more than 256 MiB beyond the limit",
-        ),
+        ("an id of 900 KB", flood("ids", 900_000, 1), LONG_NAME),
+        ("1 MB of empty lists, again and again", flood("nodes", 1_000_000, 64), TOO_MUCH),
+        ("log messages of 50 KB", flood("logs", 50_000, 1_000), TOO_MUCH),
+        ("progress of nobody's call", flood("progress", 60_000, 1_000), TOO_MUCH),
+        ("answers to nothing", flood("answers", 2_000_000, 64), TOO_MUCH),
+        ("garbage", flood("garbage", 100_000, 1_000), TOO_MUCH),
+        ("a line without an end, during a call", line, "a line of more than 256 MiB beyond the limit"),
         (
             "a line without an end, that nobody waits for",
-            flood("line", 2_000 * MIB, 1, true),
+            later,
             "a line of more than 1 MiB that nobody asked for",
         ),
+    ]
+}
+
+fn small() -> Vec<Flood> {
+    vec![
+        ("requests", flood("requests", 0, 100_000), ""),
+        ("log messages", flood("logs", 10, 200_000), TOO_MUCH),
+        ("notifications", flood("updates", 10, 200_000), TOO_MUCH),
     ]
 }
 
@@ -66,9 +72,18 @@ fn peak_kib(session: &Session) -> u64 {
 }
 
 #[tokio::test]
-async fn a_server_that_floods_is_disconnected_with_the_reason_and_others_go_on() {
+async fn a_server_that_sends_large_messages_unasked_is_disconnected_with_the_reason_and_others_go_on() {
+    disconnected(large()).await;
+}
+
+#[tokio::test]
+async fn a_server_that_sends_many_messages_unasked_is_disconnected_with_the_reason_and_others_go_on() {
+    disconnected(small()).await;
+}
+
+async fn disconnected(floods: Vec<Flood>) {
     let mut table = Table::new("what nobody asked for");
-    for (what, flood, why) in floods() {
+    for (what, flood, why) in floods {
         let scripted = both();
         let session = scripted.lockhouse.serve().await;
         let before = Scripted::outcome(&session, "'echo', {'text': 'well'}").await;
