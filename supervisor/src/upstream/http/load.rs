@@ -34,7 +34,7 @@ impl Load {
 
     pub(super) fn annotated(&self, bytes: usize) {
         if self.counts.annotated_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > ANNOTATED_BYTES_MAX {
-            self.counts.broken.exceeded("it has listed more tools with headers than are kept");
+            self.counts.broken.tell("it has listed more tools with headers than are kept");
         }
     }
 
