@@ -1,5 +1,6 @@
 //! What a rule asks of an argument, and whether a call's arguments meet it.
 
+mod ambiguous;
 mod glob;
 mod host;
 mod number;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value};
 use crate::call::Links;
 use crate::effect::Effect;
 
+pub(crate) use ambiguous::{becomes_dots, is_ambiguous};
 pub(crate) use glob::Glob;
 pub(crate) use host::Host;
 pub(crate) use number::Number;

@@ -5,6 +5,7 @@ use std::fmt;
 use lockhouse_protocol::id::{NAME_BYTES_MAX, PROMPT_BYTES_MAX, URI_BYTES_MAX};
 use lockhouse_protocol::{PromptName, ResourceUri, ToolName};
 
+use crate::condition::{becomes_dots, is_ambiguous};
 use crate::item::Item;
 
 /// An exact name, or a beginning of names followed by `*`; a lone `*` means every one. A resource's name is its URI.
@@ -153,9 +154,12 @@ impl Pattern {
     }
 }
 
-/// Whether a server could take a URI for one outside of the folder that it seems to be in: a segment `..`.
+/// Whether a server could take a URI for one outside of the folder that it seems to be in: a segment `..`, or what could
+/// become one.
 pub(crate) fn climbs(uri: &str) -> bool {
-    plain(uri).split(['/', '?', '#', ':', ';', '=', '&']).any(|segment| segment == "..")
+    let plain = plain(uri);
+    plain.split(['/', '?', '#', ':', ';', '=', '&']).any(|segment| segment == ".." || becomes_dots(segment))
+        || is_ambiguous(&plain)
 }
 
 /// The one spelling of all those of a URI that a server may take for the same: nothing encoded, small letters, one slash.
@@ -221,12 +225,23 @@ mod tests {
             "file:///docs%2f..",
             "file:..",
             "x://y?path=../z",
+            "file:///docs/․․/etc",
+            "file:///docs/..／etc",
+            "file:///docs/.\u{200b}./etc",
+            "file:///docs/.é./etc",
+            "file:///docs/%u002e%u002e/etc",
         ] {
             assert!(climbs(uri), "{uri}");
         }
-        for uri in
-            ["file:///docs/a..b", "file:///docs/...", "file:///docs/.hidden", "x:%25", "x:%%%", "x:%ff%fe"]
-        {
+        for uri in [
+            "file:///docs/a..b",
+            "file:///docs/...",
+            "file:///docs/.hidden",
+            "file:///docs/é/日本",
+            "x:%25",
+            "x:%%%",
+            "x:%ff%fe",
+        ] {
             assert!(!climbs(uri), "{uri}");
         }
     }

@@ -173,7 +173,18 @@ fn expected(document: &Document, tool: &str, arguments: &Map<String, Value>) -> 
 /// Where a path leads to where there are no links, told in another way than the crate does.
 fn normal(path: &str) -> Vec<String> {
     let mut folders: Vec<String> = Vec::new();
-    for part in path.replace("%2e", ".").replace("%2f", "/").replace('\\', "/").split('/') {
+    let escapes = [("%2e", "."), ("%u002e", "."), ("%2f", "/")];
+    let path = escapes.iter().fold(path.to_owned(), |path, (escape, meant)| path.replace(escape, meant));
+    let path: String = path
+        .chars()
+        .filter_map(|c| match c {
+            '\u{200b}' | '\u{feff}' | '\u{301}' => None,
+            '．' | '․' | '。' => Some('.'),
+            '／' | '⁄' | '∕' | '⧸' | '＼' | '\\' => Some('/'),
+            other => Some(other),
+        })
+        .collect();
+    for part in path.replace('‥', "..").split('/') {
         match part.trim() {
             "" | "." => {}
             ".." => _ = folders.pop(),
@@ -202,6 +213,19 @@ fn path() -> impl Strategy<Value = String> {
         "a",
         "~",
         "\u{0}",
+        "%u002e",
+        "．",
+        "․",
+        "。",
+        "‥",
+        "／",
+        "⁄",
+        "∕",
+        "⧸",
+        "＼",
+        "\u{200b}",
+        "\u{feff}",
+        "\u{301}",
     ]);
     let free = vec(parts.clone(), 0..8).prop_map(|parts| parts.concat());
     let inside = vec(parts, 0..6).prop_map(|parts| format!("/srv/docs/{}", parts.concat()));

@@ -8,11 +8,19 @@ use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::ChildStderr;
 use tokio::sync::Notify;
 
+use crate::upstream::Allowance;
+
 const LINES_KEPT: usize = 5;
 const LINE_CHARS_MAX: usize = 400;
 
 /// Bytes of a line that are read: what is edited out of it can have as many as a variable of the environment.
 const LINE_BYTES_MAX: usize = 128 * 1024 + 4 * LINE_CHARS_MAX;
+
+/// Bytes that are read at once, and how many more each second: a child that writes faster waits for us. Each line counts
+/// more than its own bytes, since a short one takes time as well.
+const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
+const BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
+const LINE_BYTES: usize = 64;
 
 /// How long the last lines of a process that has ended may take to be read.
 const END_TIMEOUT: Duration = Duration::from_millis(200);
@@ -41,7 +49,12 @@ impl LastLines {
         tokio::spawn(async move {
             let mut stderr = BufReader::new(stderr);
             let (mut line, mut buffer) = (Vec::new(), [0; 4096]);
+            let mut allowance = Allowance::new(BURST_BYTES, BYTES_PER_SECOND);
             while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
+                let ends = buffer[..count].iter().filter(|byte| **byte == b'\n').count();
+                if let Err(wait) = allowance.take(count + ends * LINE_BYTES) {
+                    tokio::time::sleep(wait).await;
+                }
                 for &byte in &buffer[..count] {
                     match byte {
                         b'\n' => {

@@ -2,7 +2,9 @@
 //!
 //! A call needs a [`PermittedCall`], which only the policy's decision makes: there is no other way in.
 
+mod allowance;
 mod auth;
+mod broken;
 mod cache;
 mod callers;
 mod calls;
@@ -14,7 +16,9 @@ mod followed;
 mod hold;
 mod host;
 mod http;
+mod inbound;
 mod input;
+mod line;
 mod link;
 mod listing;
 mod lists;
@@ -30,6 +34,7 @@ mod secrets;
 mod slots;
 mod start;
 mod status;
+mod traffic;
 mod transport;
 mod wire;
 
@@ -39,6 +44,7 @@ use std::sync::Arc;
 use lockhouse_protocol::ServerName;
 use tokio::sync::Semaphore;
 
+pub(crate) use allowance::Allowance;
 pub(crate) use auth::{Login, LoginError, log_out};
 pub(crate) use cache::remembered;
 pub(crate) use callers::Caller;

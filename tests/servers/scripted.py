@@ -92,9 +92,58 @@ def call(identity, name, arguments):
             for number in range(arguments["lines"]):
                 print(f"complaint {number}", file=sys.stderr)
             return text("said")
+        case "flood":
+            if arguments.get("after"):
+                threading.Timer(0.2, flood, [arguments]).start()
+                return text("soon")
+            flood(arguments)
+            return text("flooded")
         case "never":
             return None
     return {**text(f"unknown tool {name}"), "isError": True}
+
+
+def log(data):
+    return {"method": "notifications/message", "params": {"level": "info", "data": data}}
+
+
+def flood(arguments):
+    size, count = arguments.get("bytes", 0), arguments.get("count", 1)
+    match arguments["what"]:
+        case "ids":
+            many({"id": "x" * size, "method": "ping"}, count)
+        case "answers":
+            many({"id": 987654321, "result": {"x": "x" * size}}, count)
+        case "nodes":
+            many(log([[]] * (size // 3)), count)
+        case "logs":
+            many(log("x" * size), count)
+        case "requests":
+            for number in range(count):
+                say({"id": f"mine-{number}", "method": "ping"})
+        case "progress":
+            many({"method": "notifications/progress", "params": {"progressToken": "x" * size, "progress": 1}}, count)
+        case "updates":
+            many({"method": "notifications/resources/updated", "params": {"uri": "file:///" + "x" * size}}, count)
+        case "garbage":
+            many_lines("x" * size, count)
+        case "line":
+            with writing:
+                for _ in range(size // 65536):
+                    sys.stdout.write("x" * 65536)
+                sys.stdout.flush()
+        case "stderr":
+            for _ in range(count):
+                sys.stderr.write("x" * size + "\n")
+
+
+def many(message, count):
+    many_lines(json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")), count)
+
+
+def many_lines(line, count):
+    for _ in range(count):
+        write(line + "\n")
 
 
 def write_large(identity, size):

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use super::ambiguous::ambiguity;
 use super::{Judged, World};
 
 /// A folder: absolute, without `.`, `..` or empty components.
@@ -31,22 +32,9 @@ pub(super) fn check(path: &str) -> Result<(), &'static str> {
         Err("it is no absolute path")
     } else if path.split('/').any(|component| component == "..") {
         Err("it has `..`")
-    } else if path.contains('\\') || has_escape(path) {
-        Err("programs may read it in different ways")
-    } else if path.chars().any(char::is_control) || path.split('/').any(|part| part.trim() != part) {
-        Err("it has characters that some servers drop")
     } else {
-        Ok(())
+        ambiguity(path).map_or(Ok(()), Err)
     }
-}
-
-/// As in URLs. Some servers undo it.
-fn has_escape(path: &str) -> bool {
-    path.contains('%')
-        && path
-            .as_bytes()
-            .windows(3)
-            .any(|part| matches!(part, [b'%', rest @ ..] if rest.iter().all(u8::is_ascii_hexdigit)))
 }
 
 pub(super) fn judge(roots: &[Root], path: &str, world: World<'_>) -> Judged {

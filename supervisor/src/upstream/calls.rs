@@ -15,12 +15,12 @@ use super::callers::Caller;
 use super::connection::{Connection, Offer};
 use super::followed;
 use super::http::HttpFault;
+use super::inbound::{CUT_OFF, NOT_JSON, TOO_LARGE, reading};
 use super::input::{self, Given};
 use super::lists;
 use super::request::{Patience, Unanswered, send_for};
-use super::result::{self, Reading};
+use super::result::{Reading, Told, told};
 use super::slots::Slot;
-use super::transport::{CUT_OFF, NOT_JSON, TOO_LARGE};
 use super::wire::{Failed, Verb, Wire};
 use crate::telemetry::{self, traces};
 
@@ -129,21 +129,22 @@ impl Connection {
             };
             // While a person is asked, others have their turn.
             drop(in_turn);
-            if wire.is_some_and(|wire| wire.calls_again) && input::required(&raw)?.is_some() {
-                return input::handed_on(&raw, &self.name, item, caller).map(String::into_bytes);
-            }
-            given = match input::required(&raw)? {
-                Some(required) => required.given(&self.name, item, caller).await?,
-                None => {
-                    let read = result::envelope(item, &raw, self.reading(offer, item));
-                    let Some(wire) = wire else { return read };
-                    return match read {
-                        Ok(_) => Ok(raw.into_bytes()),
-                        Err(failed) => {
-                            wire.fail(Failed::Result(raw));
-                            Err(failed)
-                        }
-                    };
+            let (of, how) = (item.clone(), self.reading(offer, item));
+            let told = reading(raw.len(), move || told(&of, raw, how)).await;
+            let unread = || (FailureCode::ToolFailed, "the result could not be read".to_owned());
+            given = match (told.ok_or_else(unread)??, wire) {
+                (Told::Asks(raw), Some(wire)) if wire.calls_again => {
+                    return input::handed_on(&raw, &self.name, item, caller).map(String::into_bytes);
+                }
+                (Told::Asks(raw), _) => match input::required(&raw)? {
+                    Some(required) => required.given(&self.name, item, caller).await?,
+                    None => Given::default(),
+                },
+                (Told::Result { envelope, .. }, None) => return envelope,
+                (Told::Result { raw, envelope: Ok(_) }, Some(_)) => return Ok(raw.into_bytes()),
+                (Told::Result { raw, envelope: Err(failed) }, Some(wire)) => {
+                    wire.fail(Failed::Result(raw));
+                    return Err(failed);
                 }
             };
             if given.responses.is_none() {

@@ -4,7 +4,9 @@
 //! restricts itself for good and then becomes the server's program: what that starts is held as well.
 #![allow(unsafe_code)] // Privileges, descriptors and Landlock's version are asked for with bare system calls.
 
+mod bpf;
 mod needed;
+mod processes;
 mod program;
 mod sockets;
 
@@ -101,13 +103,17 @@ fn restrict(confinement: &Confinement, program: &Program) -> Result<(), Unconfin
     check_kernel()?;
     let mut rules = rules(confinement)?;
     rules.extend(needed::rules(program));
+    let supervisor = nix::unistd::getppid();
     close_others()?;
+    lead_session()?;
+    leave_queues();
     give_up_privileges()?;
     enforce(rules)?;
+    let seccomp = |source| Unconfinable::Step { step: "seccomp", source };
     if !confinement.network {
-        sockets::refuse().map_err(|source| Unconfinable::Step { step: "seccomp", source })?;
+        sockets::refuse().map_err(seccomp)?;
     }
-    Ok(())
+    processes::refuse(supervisor).map_err(seccomp)
 }
 
 /// A path and what may be done below it.
@@ -179,6 +185,25 @@ fn close_others() -> Result<(), Unconfinable> {
     let flags = libc::CLOSE_RANGE_CLOEXEC;
     // SAFETY: marks descriptors; no pointers.
     done("close_range", unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, flags) })
+}
+
+/// A session of its own: a process can join any group of its session, and with it what is done to that group.
+fn lead_session() -> Result<(), Unconfinable> {
+    let failed = |errno: nix::Error| Unconfinable::Step { step: "setsid", source: errno.into() };
+    match nix::unistd::setsid() {
+        Ok(_) => Ok(()),
+        // Of a process that leads a group already: whoever called this may have made a session for it.
+        Err(_) if nix::unistd::getsid(None).map_err(failed)? == nix::unistd::getpid() => Ok(()),
+        Err(errno) => Err(failed(errno)),
+    }
+}
+
+/// Queues and shared memory of its own, where this costs no other right. The filter refuses all of them in any case.
+fn leave_queues() {
+    if nix::unistd::geteuid().is_root() {
+        // In a container root may lack the right: then the filter holds alone.
+        let _ = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWIPC);
+    }
 }
 
 /// Root's own rights would reach around any list of files: modules, other namespaces, the memory of the machine.

@@ -6,8 +6,8 @@ use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
 
 use super::http::{HttpFault, Kind};
+use super::inbound::{NOT_JSON, TOO_LARGE};
 use super::secrets::Secrets;
-use super::transport::{NOT_JSON, TOO_LARGE};
 
 /// Characters of a server's error text that are logged.
 const SAID_CHARS_MAX: usize = 400;

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Fuse, FusedFuture};
 use lockhouse_protocol::ServerName;
 use rmcp::RoleClient;
 use rmcp::service::Peer;
@@ -10,12 +12,14 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::broken::Reason;
 use super::cache::Cache;
 use super::callers::Callers;
 use super::connection::{Offer, State};
 use super::definition::{ServerDefinition, ServerLimits};
 use super::followed::Followed;
 use super::link::{Link, told};
+use super::log::ServerLog;
 use super::notices::{Notice, Notices};
 use super::pins::{FileVersion, Pins};
 use super::slots::Slots;
@@ -27,14 +31,21 @@ const BACKOFF_MIN: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// A server that lasted so long, or answered a call, is started again without the delay that it had earned before.
 const STEADY: Duration = Duration::from_secs(60);
-/// Announced changes of a server's tools are looked at together, and no more often than this.
-const RELIST_EVERY: Duration = Duration::from_secs(1);
+/// A server that was disconnected because it sent more than a server may is started again after this, and after twice as
+/// long each further time, whatever it answered meanwhile.
+const EXCESS_MIN: Duration = Duration::from_secs(10);
+const EXCESS_MAX: Duration = Duration::from_secs(600);
+/// Announced changes of a server's tools are looked at together, and no more often than this; of a server that goes on
+/// announcing them, less and less often.
+const RELIST_MIN: Duration = Duration::from_secs(1);
+const RELIST_MAX: Duration = Duration::from_secs(60);
 /// While tools wait to be accepted: how often it is looked whether a person has done so.
 const ACCEPTANCE_EVERY: Duration = Duration::from_secs(1);
 /// A server that lets a call time out and answers nothing in so long is started again.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long calls in flight may take once the server is to be closed.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+const SILENT: &str = "it does not answer any more";
 /// Code and the model are not told what a server wrote; a person may look.
 const LAST_WORDS_HINT: &str = "; `lockhouse server logs` shows its last words";
 
@@ -101,10 +112,19 @@ impl Signals {
     }
 }
 
+/// When a server may be started again.
+enum Next {
+    AtOnce,
+    Later {
+        /// Whether it sent more than a server may.
+        is_excess: bool,
+    },
+}
+
 /// Why a connection is over.
 enum Over {
     /// The server's side ended it, or it was given up, for this reason.
-    Lost(Option<String>),
+    Lost(Option<Reason>),
     /// Nobody has needed it for a while.
     Idle,
     Closing,
@@ -114,7 +134,7 @@ impl Holder {
     /// Until it is closed.
     pub(super) async fn hold(mut self) {
         let mut fallback = self.recall();
-        let mut backoff = BACKOFF_MIN;
+        let (mut backoff, mut excess) = (BACKOFF_MIN, EXCESS_MIN);
         let closing = self.closing.clone();
         while !closing.is_cancelled() {
             if matches!(*self.state.borrow(), State::Idle) {
@@ -129,15 +149,31 @@ impl Holder {
                 started = self.start() => started,
                 () = closing.cancelled() => return,
             };
-            match started {
+            let is_excess = match started {
                 Ok((link, catalogue)) => {
                     fallback = None;
                     self.signals.note(|status| status.start = Some(begun.elapsed()));
-                    if self.serve(link, catalogue).await {
-                        continue;
+                    match self.serve(link, catalogue).await {
+                        Next::AtOnce => continue,
+                        Next::Later { is_excess } => is_excess,
                     }
                 }
-                Err(refusal) => self.tell(refusal, &mut fallback),
+                Err(refusal) => {
+                    let is_excess = refusal.is_excess;
+                    self.tell(refusal, &mut fallback);
+                    is_excess
+                }
+            };
+            if begun.elapsed() > EXCESS_MAX {
+                excess = EXCESS_MIN;
+            }
+            if is_excess {
+                tokio::select! {
+                    () = tokio::time::sleep(excess) => {}
+                    () = closing.cancelled() => return,
+                }
+                excess = (excess * 2).min(EXCESS_MAX);
+                continue;
             }
             if begun.elapsed() >= STEADY || self.signals.status().answered > answered {
                 backoff = BACKOFF_MIN;
@@ -212,40 +248,53 @@ impl Holder {
         self.state.send_replace(State::Failed(format!("{reason}{hint}")));
     }
 
-    /// One connection, until it is over. Whether the next may follow at once.
-    async fn serve(&self, mut link: Link, catalogue: Catalogue) -> bool {
+    /// One connection, until it is over, and when the next may follow.
+    async fn serve(&self, mut link: Link, catalogue: Catalogue) -> Next {
         tracing::info!(server = %self.name, tools = catalogue.tools.len(), "connected");
         self.signals.note(|status| status.fell_back = self.starter.fell_back || self.starter.legacy);
         let pinned = self.pins.version();
-        self.offer(&link, catalogue);
+        self.offer(&link.peer(), &link.callers(), catalogue);
         let over = self.watch(&mut link, pinned).await;
         // A caller that comes from now on waits for the next one.
         self.state.send_replace(if matches!(over, Over::Idle) { State::Idle } else { State::Connecting });
         let (ending, status, last_words) = link.end().await;
         match over {
-            Over::Lost(how) => {
-                let how = how.or_else(|| status.map(told)).unwrap_or_else(|| "it closed its output".into());
+            Over::Lost(reason) => {
+                let is_excess = reason.as_ref().is_some_and(|reason| reason.is_excess);
+                let how = reason.map(|reason| reason.words).or_else(|| status.map(told));
+                let how = how.unwrap_or_else(|| "it closed its output".into());
                 tracing::warn!(server = %self.name, "the connection ended: {how}{last_words}");
+                if is_excess {
+                    self.state.send_replace(State::Failed(how.clone()));
+                    self.log_excess(&how);
+                }
                 self.signals.note(|status| {
                     status.reconnects += 1;
                     status.last_error = Some(format!("the connection ended: {how}{last_words}"));
                 });
-                false
+                Next::Later { is_excess }
             }
             Over::Idle => {
                 tracing::info!(server = %self.name, "stopped: nobody has needed it for a while");
-                true
+                Next::AtOnce
             }
             Over::Closing => {
                 self.signals.note(|status| status.ending = Some(ending));
-                true
+                Next::AtOnce
             }
         }
     }
 
-    fn offer(&self, link: &Link, catalogue: Catalogue) {
+    /// Notes among what the server wrote why it was disconnected.
+    fn log_excess(&self, how: &str) {
+        if let Some(path) = &self.starter.log {
+            ServerLog::at(path).line(&format!("[Lockhouse disconnected the server: {how}]"));
+        }
+    }
+
+    fn offer(&self, peer: &Peer<RoleClient>, callers: &Callers, catalogue: Catalogue) {
         self.cache.save(&catalogue, self.starter.legacy);
-        self.publish(catalogue, link.peer(), link.callers());
+        self.publish(catalogue, peer.clone(), callers.clone());
     }
 
     /// The same tools, once a person may have accepted them.
@@ -280,7 +329,10 @@ impl Holder {
             }
         };
         tokio::pin!(idle);
-        let (peer, changed) = (link.peer(), link.changed());
+        let (peer, callers, changed) = (link.peer(), link.callers(), link.changed());
+        let (mut pause, mut relisted) = (RELIST_MIN, Instant::now());
+        // At most one at a time.
+        let mut relisting: Fuse<BoxFuture<'_, ()>> = Fuse::terminated();
         loop {
             tokio::select! {
                 how = link.ended() => return Over::Lost(how),
@@ -289,11 +341,13 @@ impl Holder {
                     return Over::Closing;
                 }
                 () = &mut idle => return Over::Idle,
-                () = changed.notified() => {
-                    tokio::select! {
-                        () = self.relist(link) => {}
-                        () = self.closing.cancelled() => {}
-                    }
+                () = changed.notified(), if relisting.is_terminated() => {
+                    relisting = self.relist(&peer, &callers, pause).boxed().fuse();
+                }
+                () = &mut relisting, if !relisting.is_terminated() => {
+                    let is_calm = relisted.elapsed() > 2 * RELIST_MAX;
+                    pause = if is_calm { RELIST_MIN } else { (pause * 2).min(RELIST_MAX) };
+                    relisted = Instant::now();
                 }
                 () = tokio::time::sleep(ACCEPTANCE_EVERY), if self.waits_for_acceptance() => {
                     let now = self.pins.version();
@@ -303,17 +357,17 @@ impl Holder {
                 }
                 () = self.signals.suspect.notified() => {
                     if !Link::answers(&peer, PING_TIMEOUT).await {
-                        return Over::Lost(Some("it does not answer any more".into()));
+                        return Over::Lost(link.reason().or_else(|| Some(Reason::failed(SILENT))));
                     }
                 }
             }
         }
     }
 
-    async fn relist(&self, link: &Link) {
-        tokio::time::sleep(RELIST_EVERY).await;
-        match self.starter.list(&link.peer()).await {
-            Ok(catalogue) => self.offer(link, catalogue),
+    async fn relist(&self, peer: &Peer<RoleClient>, callers: &Callers, pause: Duration) {
+        tokio::time::sleep(pause).await;
+        match self.starter.list(peer).await {
+            Ok(catalogue) => self.offer(peer, callers, catalogue),
             Err(reason) => {
                 tracing::warn!(server = %self.name, "its tools changed and cannot be listed: {reason}");
             }

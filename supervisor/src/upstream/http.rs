@@ -11,9 +11,10 @@ mod exchange;
 mod fault;
 mod load;
 mod stream;
+mod threads;
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::ACCEPT;
@@ -24,7 +25,6 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 pub(super) use annotated::raw as raw_list;
 pub(super) use client::Client;
@@ -32,6 +32,7 @@ pub(super) use fault::{HttpFault, Kind};
 
 use self::exchange::Exchange;
 use super::auth::Authority;
+use super::broken::Broken;
 use super::definition::{HttpEndpoint, ServerLimits};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -86,6 +87,9 @@ pub(super) fn transport(
     let mut reopen = ExponentialBackoff::default();
     (reopen.base_duration, reopen.max_delay) = (REOPEN_MIN, Some(REOPEN_MAX));
     config.retry_config = Arc::new(reopen);
+    let runtime = threads::http().map_err(|error| unusable(format!("cannot start a thread: {error}")))?;
+    // The transport runs where it is made.
+    let _entered = runtime.enter();
     Ok((StreamableHttpClientTransport::with_client(client, config), broken))
 }
 
@@ -156,24 +160,4 @@ fn headers(endpoint: &HttpEndpoint) -> Result<HashMap<HeaderName, HeaderValue>, 
         Ok((key, value))
     };
     endpoint.headers.iter().map(header).collect()
-}
-
-/// Told once a connection is of no more use: HTTP itself has no end that could be noticed.
-#[derive(Clone, Default)]
-pub(super) struct Broken {
-    how: Arc<OnceLock<String>>,
-    token: CancellationToken,
-}
-
-impl Broken {
-    fn tell(&self, how: &str) {
-        let _ = self.how.set(how.to_owned());
-        self.token.cancel();
-    }
-
-    /// Waits until it is, and says how that came in words of ours alone.
-    pub(super) async fn told(&self) -> String {
-        self.token.cancelled().await;
-        self.how.get().cloned().unwrap_or_default()
-    }
 }

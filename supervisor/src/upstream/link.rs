@@ -10,12 +10,11 @@ use rmcp::service::{Peer, RunningService, RunningServiceCancellationToken, Servi
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
+use super::broken::{Broken, Reason};
 use super::callers::Callers;
 use super::hold::Signals;
 use super::host::Host;
-use super::http::Broken;
 use super::notices::Notice;
 use super::process::ServerProcess;
 use super::request::send;
@@ -49,8 +48,8 @@ pub(super) type Service = RunningService<RoleClient, Host>;
 pub(super) enum Ground {
     Process {
         process: ServerProcess,
-        /// Cancelled when the process does not take what is written to it.
-        stalled: CancellationToken,
+        /// Told by its streams.
+        broken: Broken,
         last_lines: LastLines,
     },
     Http(Broken),
@@ -78,6 +77,13 @@ impl Link {
         self.changed.clone()
     }
 
+    /// Why it is of no more use, if that is known already.
+    pub(super) fn reason(&self) -> Option<Reason> {
+        match &self.ground {
+            Ground::Http(broken) | Ground::Process { broken, .. } => broken.reason(),
+        }
+    }
+
     /// Whether the server answers anything at all. That it knows no `ping` is an answer, too.
     pub(super) async fn answers(peer: &Peer<RoleClient>, limit: Duration) -> bool {
         let ping = ClientRequest::PingRequest(PingRequest::default());
@@ -87,21 +93,24 @@ impl Link {
         }
     }
 
-    /// Waits until the server's side ends it, or takes nothing any more: how, if more can be said than that.
-    pub(super) async fn ended(&mut self) -> Option<String> {
+    /// Waits until the server's side ends it, or takes nothing any more, or sends too much: how, if more can be said than
+    /// that.
+    pub(super) async fn ended(&mut self) -> Option<Reason> {
         match &mut self.ground {
             Ground::Http(broken) => tokio::select! {
-                _ = &mut self.conversation => Some("the conversation ended".into()),
-                how = broken.told() => {
+                biased;
+                reason = broken.told() => {
                     // So that the request that noticed it is told what it noticed.
                     let _ = timeout(HTTP_TELL, &mut self.conversation).await;
-                    Some(how)
+                    Some(reason)
                 }
+                _ = &mut self.conversation => Some(Reason::failed("the conversation ended")),
             },
-            Ground::Process { process, stalled, .. } => tokio::select! {
-                status = process.wait() => status.map(told),
+            Ground::Process { process, broken, .. } => tokio::select! {
+                biased;
+                reason = broken.told() => Some(reason),
+                status = process.wait() => status.map(told).map(Reason::failed),
                 _ = &mut self.conversation => None,
-                () = stalled.cancelled() => Some("it does not read what it is sent".into()),
             },
         }
     }

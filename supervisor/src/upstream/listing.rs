@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::fault::Fault;
+use super::inbound::reading;
 use super::request::send;
 use crate::catalog::{Catalogue, LeftOut};
 
@@ -30,7 +31,7 @@ pub(super) async fn list_tools(
     peer: &Peer<RoleClient>,
     limit: Duration,
 ) -> Result<Catalogue, Fault> {
-    let (mut catalogue, mut left_out) = (Catalogue::default(), LeftOut::default());
+    let mut listed = (Catalogue::default(), LeftOut::default());
     let mut cursor: Option<String> = None;
     let mut complete = false;
     for _ in 0..PAGES_MAX {
@@ -41,15 +42,22 @@ pub(super) async fn list_tools(
             extensions: Default::default(),
         };
         let page = send(peer.clone(), ClientRequest::ListToolsRequest(request), limit).await?;
-        let page: Page<'_> =
-            serde_json::from_str(&page).map_err(|error| Fault::Strange(error.to_string()))?;
-        catalogue.add(page.tools.iter().map(|tool| tool.get()), &mut left_out);
-        complete = !left_out.is_full && (page.next_cursor.is_none() || page.next_cursor == cursor);
-        if complete || left_out.is_full {
+        let (mut catalogue, mut left_out) = listed;
+        let added = reading(page.len(), move || {
+            let page: Page<'_> = serde_json::from_str(&page)?;
+            catalogue.add(page.tools.iter().map(|tool| tool.get()), &mut left_out);
+            Ok::<_, serde_json::Error>(((catalogue, left_out), page.next_cursor))
+        });
+        let added = added.await.ok_or_else(|| Fault::Strange("its tools cannot be read".into()))?;
+        let next_cursor;
+        (listed, next_cursor) = added.map_err(|error| Fault::Strange(error.to_string()))?;
+        complete = !listed.1.is_full && (next_cursor.is_none() || next_cursor == cursor);
+        if complete || listed.1.is_full {
             break;
         }
-        cursor = page.next_cursor;
+        cursor = next_cursor;
     }
+    let (catalogue, left_out) = listed;
     if let Some(told) = left_out.told() {
         tracing::warn!(server = %name, "{told}");
     }

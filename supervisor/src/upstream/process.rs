@@ -42,8 +42,12 @@ impl ServerProcess {
             process.current_dir(directory);
         }
         process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own: a terminal's Ctrl-C does not reach it before we do.
-        let child = process.process_group(0).kill_on_drop(true).spawn()?;
+        // A group of its own: a terminal's Ctrl-C does not reach it before we do. A confined one makes itself a session,
+        // which the leader of a group could not.
+        if command.confinement.is_none() {
+            process.process_group(0);
+        }
+        let child = process.kill_on_drop(true).spawn()?;
         let group = child.id().map(|id| Pid::from_raw(id as i32));
         Ok(Self { child: Some(child), group })
     }
@@ -66,9 +70,17 @@ impl ServerProcess {
         }
         self.signal(Signal::SIGTERM);
         let left = tokio::time::timeout(LEAVE, self.wait()).await;
-        self.signal(Signal::SIGKILL);
+        self.kill();
         let _ = self.wait().await;
         (if left.is_ok() { Ending::Terminated } else { Ending::Killed }, None)
+    }
+
+    /// The group, and the leader by itself: a confined one has no group until it has made its session.
+    fn kill(&mut self) {
+        self.signal(Signal::SIGKILL);
+        if let Some(child) = &mut self.child {
+            let _ = child.start_kill();
+        }
     }
 
     fn signal(&self, signal: Signal) {
@@ -80,7 +92,7 @@ impl ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        self.signal(Signal::SIGKILL);
+        self.kill();
         if let (Some(child), Some(group), Ok(runtime)) =
             (self.child.take(), self.group, tokio::runtime::Handle::try_current())
         {

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::calls::Unsuccessful;
 use super::definition::Decode;
+use super::input;
 
 /// Characters of a tool's own error text that are passed on.
 const ERROR_CHARS_MAX: usize = 4_000;
@@ -40,6 +41,24 @@ struct Block<'a> {
     text: Option<&'a RawValue>,
 }
 
+/// What an answer to a call is.
+pub(super) enum Told {
+    /// It asks for input first.
+    Asks(String),
+    Result {
+        raw: String,
+        envelope: Result<Vec<u8>, Unsuccessful>,
+    },
+}
+
+/// Reads the answer to a call, in time in proportion to its length.
+pub(super) fn told(item: &Item, raw: String, reading: Reading) -> Result<Told, Unsuccessful> {
+    Ok(match input::required(&raw)?.is_some() {
+        true => Told::Asks(raw),
+        false => Told::Result { envelope: envelope(item, &raw, reading), raw },
+    })
+}
+
 /// How the results of a tool are read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reading {
@@ -57,7 +76,7 @@ struct Wrapped<'a> {
 
 /// The envelope for the engine, as JSON. Of a tool: `{"structured"}` when there is any, else `{"text"}` for one text block,
 /// else `{"content"}`. A text is never guessed to be JSON: where it is, the configuration says so. Of a resource: `{"contents"}`; of a prompt: `{"messages"}`.
-pub(super) fn envelope(item: &Item, result: &str, reading: Reading) -> Result<Vec<u8>, Unsuccessful> {
+fn envelope(item: &Item, result: &str, reading: Reading) -> Result<Vec<u8>, Unsuccessful> {
     let failed = |message: &str| (FailureCode::ToolFailed, message.to_owned());
     let outline: Outline<'_> =
         serde_json::from_str(result).map_err(|_| failed("the server's result is not one that MCP knows"))?;

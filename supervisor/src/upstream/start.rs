@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use super::auth::Authority;
+use super::broken::{Broken, Reason};
 use super::callers::Callers;
 use super::definition::{HttpEndpoint, Reach, ServerCommand, ServerLimits};
 use super::fault::Fault;
@@ -43,11 +44,23 @@ pub(super) struct Refusal {
     pub(super) last_words: String,
     /// Whether the older handshake may fare better.
     may_be_older: bool,
+    /// Whether the server sent more than a server may.
+    pub(super) is_excess: bool,
 }
 
 impl Refusal {
+    /// What the connection itself was given up for explains more than what followed from it.
+    fn or(self, broken: &Broken) -> Self {
+        match broken.reason().filter(|reason| reason.is_excess) {
+            Some(Reason { words, is_excess }) => {
+                Self { reason: words, may_be_older: false, is_excess, ..self }
+            }
+            None => self,
+        }
+    }
+
     fn told(reason: String) -> Self {
-        Self { reason, last_words: String::new(), may_be_older: false }
+        Self { reason, last_words: String::new(), may_be_older: false, is_excess: false }
     }
 }
 
@@ -136,8 +149,8 @@ impl Attempt<'_> {
             bytes_max: self.server.limits.message_bytes_max,
             write_timeout: self.server.limits.call_timeout + CANCEL_TIMEOUT,
         };
-        let mut transport = LineTransport::new(stdout, stdin, lines, raw.clone());
-        let stalled = transport.stalled();
+        let broken = Broken::default();
+        let mut transport = LineTransport::new(stdout, stdin, lines, raw.clone(), broken.clone());
         let changed = Arc::new(Notify::new());
         let conversed = match self.era(&mut transport).await {
             Ok(mode) => self.converse(transport, mode, raw, &changed).await,
@@ -148,7 +161,7 @@ impl Attempt<'_> {
         };
         let (reason, said, may_be_older) = match conversed {
             Ok((service, catalogue)) => {
-                let ground = Ground::Process { process, stalled, last_lines };
+                let ground = Ground::Process { process, broken, last_lines };
                 return Ok((Link::new(service, ground, changed), catalogue));
             }
             Err(Some(fault)) => (fault.reason(process.end().await.1), fault.said(&self.server.secrets), true),
@@ -158,7 +171,8 @@ impl Attempt<'_> {
             }
         };
         let last_words = format!("{said}{}", last_lines.told().await);
-        Err(Refusal { reason, last_words, may_be_older })
+        let refusal = Refusal { reason, last_words, may_be_older, is_excess: false };
+        Err(refusal.or(&broken))
     }
 
     /// How to begin: as the server says that it can.
@@ -203,11 +217,12 @@ impl Attempt<'_> {
         match self.converse(transport, mode, RawResults::default(), &changed).await {
             Ok((service, catalogue)) => Ok((Link::new(service, Ground::Http(broken), changed), catalogue)),
             Err(Some(fault)) => Err(Refusal {
-                reason: fault.reason(None),
                 last_words: fault.said(&self.server.secrets),
                 may_be_older: fault.may_be_older(),
-            }),
-            Err(None) => Err(Refusal::told(late(self.server.limits.start_timeout))),
+                ..Refusal::told(fault.reason(None))
+            }
+            .or(&broken)),
+            Err(None) => Err(Refusal::told(late(self.server.limits.start_timeout)).or(&broken)),
         }
     }
 

@@ -8,35 +8,31 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{CustomResult, ErrorData, RequestId, ServerResult};
+use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::Mutex;
+use tokio::task::{JoinHandle, coop, spawn_blocking};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
-/// What is kept of a line over the limit, at each end: enough to find whose answer it is.
-const KEEP_BYTES: usize = 256;
-
-/// Marks an error as ours, so that the caller can tell it from the upstream's own.
-pub(super) const TOO_LARGE: &str = "lockhouse: result too large";
-
-/// The connection ended between a request and its answer.
-pub(super) const CUT_OFF: &str = "lockhouse: the answer was cut off";
-
-pub(super) const NOT_JSON: &str = "the server's answer is not valid JSON, or is nested too deeply";
-
-/// Bytes of a message that is parsed in full: a request or notification of the server, or a result of the handshake.
-pub(super) const TYPED_BYTES_MAX: usize = 1024 * 1024;
+use super::broken::Broken;
+use super::inbound::{self, Inbound, TOO_LARGE, TYPED_BYTES_MAX, failed, id_in};
+use super::line::{Line, Whole};
+use super::traffic::Traffic;
 
 /// Messages that may wait until the server reads them. rmcp answers each request of a server in a task of its own, so a
 /// server that asks and never reads would gather them without end.
 const UNWRITTEN_MAX: usize = 512;
+/// Bytes of one line beyond its limit that are passed over, so that an answer that is too large fails its own call alone.
+const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+const UNREAD: &str = "it does not read what it is sent";
+const UNREAD_ANSWERS: &str = "it asks for more than it takes answers to";
+const LONG_LINE: &str = "it sent a line of more than 1 MiB that nobody asked for";
+const ENDLESS_LINE: &str = "it sent a line of more than 256 MiB beyond the limit of one message";
+const UNKNOWN_LINE: &str = "it sent a line over the limit of one message that answers nothing";
 
 /// Whether results pass on raw: off during the handshake, whose results rmcp needs typed.
 pub(super) type RawResults = Arc<AtomicBool>;
@@ -53,47 +49,50 @@ pub(super) struct Lines {
 /// A child's standard streams.
 pub(super) struct LineTransport {
     read: BufReader<ChildStdout>,
-    // These survive the cancellation of `receive`, which rmcp polls inside a `select!`.
-    line: Vec<u8>,
-    tail: Vec<u8>,
-    over_limit: bool,
-    lines: Lines,
-    stalled: CancellationToken,
+    // These two survive the cancellation of `receive`, which rmcp polls inside a `select!`.
+    line: Line,
+    /// The line before, if it is so large that it is read on another thread.
+    reading: Option<JoinHandle<(usize, Inbound)>>,
+    write_timeout: Duration,
     write: Arc<Mutex<Option<ChildStdin>>>,
     unwritten: Arc<AtomicUsize>,
     raw: RawResults,
+    traffic: Traffic,
+    broken: Broken,
 }
 
 impl LineTransport {
-    /// Takes the streams over.
-    pub(super) fn new(stdout: ChildStdout, stdin: ChildStdin, lines: Lines, raw: RawResults) -> Self {
+    /// Takes the streams over. `broken` hears why the connection is of no more use.
+    pub(super) fn new(
+        stdout: ChildStdout,
+        stdin: ChildStdin,
+        lines: Lines,
+        raw: RawResults,
+        broken: Broken,
+    ) -> Self {
         Self {
             read: BufReader::with_capacity(64 * 1024, stdout),
-            line: Vec::new(),
-            tail: Vec::new(),
-            over_limit: false,
-            lines,
-            stalled: CancellationToken::new(),
+            line: Line::new(lines.bytes_max),
+            reading: None,
+            write_timeout: lines.write_timeout,
             write: Arc::new(Mutex::new(Some(stdin))),
             unwritten: Arc::default(),
             raw,
+            traffic: Traffic::new(broken.clone()),
+            broken,
         }
-    }
-
-    /// Cancelled when a line could not be written in time; nothing is written from then on.
-    pub(super) fn stalled(&self) -> CancellationToken {
-        self.stalled.clone()
     }
 
     /// The next line as it came, before the conversation begins. One over the limit is left out.
     pub(super) async fn line(&mut self) -> Option<Vec<u8>> {
         loop {
-            if self.piece().await? {
-                let line = std::mem::take(&mut self.line);
-                self.tail.clear();
-                if !std::mem::take(&mut self.over_limit) {
-                    return Some(line);
-                }
+            if !self.piece().await? {
+                continue;
+            }
+            match self.line.take() {
+                Whole::Within(line) => return self.traffic.unsolicited(line.len()).then_some(line),
+                Whole::TooLong(..) if self.traffic.unsolicited(TYPED_BYTES_MAX) => {}
+                Whole::TooLong(..) => return None,
             }
         }
     }
@@ -109,76 +108,62 @@ impl LineTransport {
 
     /// Reads a piece of the current line; whether it is the last one. Nothing is lost when this is cancelled.
     async fn piece(&mut self) -> Option<bool> {
+        // A buffer holds many short lines, and reading them from it would never let others have their turn.
+        coop::consume_budget().await;
         let available = self.read.fill_buf().await.ok()?;
         if available.is_empty() {
             return None;
         }
-        let end = available.iter().position(|byte| *byte == b'\n').map(|index| index + 1);
-        let piece = available[..end.unwrap_or(available.len())].to_vec();
-        self.read.consume(piece.len());
-        self.keep(&piece);
+        let end = memchr::memchr(b'\n', available).map(|index| index + 1);
+        let count = end.unwrap_or(available.len());
+        self.line.add(&available[..count]);
+        self.read.consume(count);
+        if self.line.skipped() > SKIPPED_BYTES_MAX {
+            return self.violated(ENDLESS_LINE);
+        }
+        if self.line.kept().max(self.line.skipped()) > TYPED_BYTES_MAX && !self.traffic.owes() {
+            return self.violated(LONG_LINE);
+        }
         Some(end.is_some())
     }
 
-    /// Adds a piece of the current line, keeping only its ends once it is too long.
-    fn keep(&mut self, piece: &[u8]) {
-        if !self.over_limit && self.line.len() + piece.len() > self.lines.bytes_max {
-            self.over_limit = true;
-            let room = KEEP_BYTES.saturating_sub(self.line.len()).min(piece.len());
-            self.line.extend_from_slice(&piece[..room]);
-            self.line.truncate(KEEP_BYTES);
-        }
-        if self.over_limit {
-            self.tail.extend_from_slice(&piece[piece.len().saturating_sub(KEEP_BYTES)..]);
-            self.tail.drain(..self.tail.len().saturating_sub(KEEP_BYTES));
-        } else {
-            self.line.extend_from_slice(piece);
-        }
+    fn violated<T>(&self, words: &str) -> Option<T> {
+        self.traffic.violated(words);
+        None
     }
 
-    /// The whole line as a message: `None` to close, `Some(None)` to skip it.
+    /// The whole line as a message: `None` to close, `Some(None)` if there is none yet, or none for rmcp.
     fn message(&mut self) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
-        let line = std::mem::take(&mut self.line);
-        if std::mem::take(&mut self.over_limit) {
-            let tail = std::mem::take(&mut self.tail);
-            // Without an id nobody can be told, and someone would wait for ever: close instead.
-            let id = id_in(&line).or_else(|| id_in(&tail))?;
-            return Some(Some(failed(TOO_LARGE, id)));
+        let raw = self.raw.load(Ordering::Acquire);
+        match self.line.take() {
+            Whole::TooLong(head, tail) => {
+                // Without an id nobody can be told, and someone would wait for ever: close instead.
+                match id_in(&head).or_else(|| id_in(&tail)).filter(|id| self.traffic.answered(id)) {
+                    Some(id) => Some(Some(failed(TOO_LARGE, id))),
+                    None => self.violated(UNKNOWN_LINE),
+                }
+            }
+            Whole::Within(line) if inbound::is_large(line.len()) => {
+                self.reading = Some(spawn_blocking(move || (line.len(), read(&line, raw))));
+                Some(None)
+            }
+            Whole::Within(line) => self.admitted(line.len(), read(&line, raw)),
         }
-        let envelope = match serde_json::from_slice::<Envelope<'_>>(&line) {
-            Ok(envelope) => envelope,
-            // Where it names a request, that one must not hang.
-            Err(_) => return Some(id_in(&line).map(|id| failed(NOT_JSON, id))),
-        };
-        if self.raw.load(Ordering::Acquire)
-            && envelope.method.is_none()
-            && let Some(result) = envelope.result
-            && let Some(id) = envelope.id.and_then(|id| serde_json::from_str::<RequestId>(id.get()).ok())
-        {
-            // As text: parsed in full, a hostile result would take a hundred times its size.
-            let result = ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned())));
-            return Some(Some(RxJsonRpcMessage::<RoleClient>::response(result, id)));
+    }
+
+    /// A message, as far as the server may send it.
+    fn admitted(&self, bytes: usize, message: Inbound) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
+        match message {
+            Inbound::Answer(id, message) if self.traffic.answered(&id) => Some(Some(message)),
+            Inbound::Answer(..) => self.traffic.unsolicited(bytes).then_some(None),
+            Inbound::Unsolicited(message) => self.traffic.unsolicited(bytes).then_some(message),
+            Inbound::Violation(words) => self.violated(words),
         }
-        if line.len() > TYPED_BYTES_MAX {
-            return Some(id_in(&line).map(|id| failed(TOO_LARGE, id)));
-        }
-        Some(serde_json::from_slice(&line).ok())
     }
 }
 
-/// The parts of a message that say what it is.
-#[derive(Deserialize)]
-pub(super) struct Envelope<'a> {
-    #[serde(borrow)]
-    pub(super) method: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) result: Option<&'a RawValue>,
-}
-
-pub(super) fn failed(message: &'static str, id: RequestId) -> RxJsonRpcMessage<RoleClient> {
-    RxJsonRpcMessage::<RoleClient>::error(ErrorData::internal_error(message, None), Some(id))
+fn read(line: &[u8], raw: bool) -> Inbound {
+    inbound::read(line, |_, result| raw.then(|| inbound::raw(result)))
 }
 
 impl Transport<RoleClient> for LineTransport {
@@ -188,9 +173,12 @@ impl Transport<RoleClient> for LineTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if let JsonRpcMessage::Request(request) = &item {
+            self.traffic.requested(&request.id);
+        }
         let write = self.write.clone();
         let unwritten = Unwritten::new(&self.unwritten);
-        let (stalled, write_timeout) = (self.stalled.clone(), self.lines.write_timeout);
+        let (broken, write_timeout) = (self.broken.clone(), self.write_timeout);
         async move {
             let _unwritten = unwritten;
             let mut line = serde_json::to_vec(&item)?;
@@ -203,7 +191,7 @@ impl Transport<RoleClient> for LineTransport {
             };
             timeout(write_timeout, written).await.unwrap_or_else(|_| {
                 write.take();
-                stalled.cancel();
+                broken.tell(UNREAD);
                 Err(std::io::ErrorKind::TimedOut.into())
             })
         }
@@ -212,13 +200,20 @@ impl Transport<RoleClient> for LineTransport {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             if self.unwritten.load(Ordering::Relaxed) > UNWRITTEN_MAX {
-                tracing::warn!("a server asks for more than it reads, and is disconnected");
-                return None;
+                return self.violated(UNREAD_ANSWERS);
             }
-            if self.piece().await?
-                && let Some(message) = self.message()?
-            {
-                return Some(message);
+            let message = if let Some(reading) = &mut self.reading {
+                let read = reading.await;
+                self.reading = None;
+                let (bytes, message) = read.ok()?;
+                self.admitted(bytes, message)?
+            } else if self.piece().await? {
+                self.message()?
+            } else {
+                None
+            };
+            if message.is_some() {
+                return message;
             }
         }
     }
@@ -245,20 +240,11 @@ impl Drop for Unwritten {
     }
 }
 
-/// The last `"id": N` in a piece of JSON.
-pub(super) fn id_in(piece: &[u8]) -> Option<RequestId> {
-    let text = String::from_utf8_lossy(piece);
-    let at = text.rfind("\"id\":")?;
-    let rest = text[at + "\"id\":".len()..].trim_start();
-    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok().map(RequestId::Number)
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::Stdio;
 
-    use rmcp::model::{ClientRequest, JsonRpcMessage, PingRequest};
+    use rmcp::model::{ClientRequest, PingRequest, RequestId};
 
     use super::*;
 
@@ -269,7 +255,8 @@ mod tests {
         let mut child = sleep.spawn().expect("sleep");
         let (stdout, stdin) = (child.stdout.take().expect("a pipe"), child.stdin.take().expect("a pipe"));
         let lines = Lines { bytes_max: 1024, write_timeout: Duration::from_millis(300) };
-        let mut transport = LineTransport::new(stdout, stdin, lines, RawResults::default());
+        let mut transport =
+            LineTransport::new(stdout, stdin, lines, RawResults::default(), Broken::default());
         let ping = |id: &str| {
             let request = ClientRequest::PingRequest(PingRequest::default());
             JsonRpcMessage::request(request, RequestId::String(id.into()))
@@ -279,6 +266,6 @@ mod tests {
         let (large, next) = tokio::join!(large, next);
         assert_eq!(large.expect_err("a full pipe").kind(), std::io::ErrorKind::TimedOut);
         assert_eq!(next.expect_err("a closed pipe").kind(), std::io::ErrorKind::NotConnected);
-        assert!(transport.stalled().is_cancelled());
+        assert!(transport.broken.reason().is_some_and(|reason| reason.words == UNREAD));
     }
 }

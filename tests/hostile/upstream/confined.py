@@ -5,8 +5,11 @@
 
 import ctypes
 import errno
+import fcntl
 import json
 import os
+import resource
+import signal
 import socket
 import stat
 import subprocess
@@ -77,7 +80,101 @@ def descriptors(_):
         raise OSError(errno.EMFILE, "")
 
 
+LIBC = ctypes.CDLL(None, use_errno=True)
+NUMBERS = {
+    "x86_64": {
+        "shmget": 29, "shmctl": 31, "semget": 64, "semctl": 66, "msgget": 68, "msgctl": 71, "mq_open": 240,
+        "mq_unlink": 241, "add_key": 248, "request_key": 249, "keyctl": 250, "ioprio_set": 251, "kcmp": 312,
+        "pidfd_send_signal": 424, "pidfd_open": 434,
+    },
+    "aarch64": {
+        "shmget": 194, "shmctl": 195, "semget": 190, "semctl": 191, "msgget": 186, "msgctl": 187, "mq_open": 180,
+        "mq_unlink": 181, "add_key": 217, "request_key": 218, "keyctl": 219, "ioprio_set": 30, "kcmp": 272,
+        "pidfd_send_signal": 424, "pidfd_open": 434,
+    },
+}[os.uname().machine]
+NEW = 0o1600  # IPC_CREAT, for this user alone.
+
+
+def raw(name, *arguments):
+    wide = [ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments]
+    result = LIBC.syscall(NUMBERS[name], *wide)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "")
+    return result
+
+
+def limits(pid):
+    kind = resource.RLIMIT_CORE
+    resource.prlimit(int(pid), kind, resource.prlimit(int(pid), kind))
+
+
+def own_settings(_):
+    resource.setrlimit(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE))
+    os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0))
+    os.sched_setaffinity(0, os.sched_getaffinity(0))
+    raw("ioprio_set", 1, 0, 0)
+
+
+def own_child(_):
+    child = subprocess.Popen(["sleep", "60"])
+    child.terminate()
+    if child.wait() != -signal.SIGTERM:
+        raise OSError(errno.ECHILD, "")
+
+
+def join_group(pid):
+    code = "import os, sys; os.setpgid(0, os.getpgid(int(sys.argv[1])))"
+    if subprocess.run([sys.executable, "-c", code, str(pid)], capture_output=True).returncode:
+        raise OSError(errno.EPERM, "")
+
+
+def signal_owner(pid):
+    with open(os.devnull) as file:
+        fcntl.fcntl(file, fcntl.F_SETOWN, int(pid))
+
+
+def pidfd_signal(pid):
+    descriptor = raw("pidfd_open", int(pid), 0)
+    try:
+        raw("pidfd_send_signal", descriptor, 0, 0, 0)
+    finally:
+        os.close(descriptor)
+
+
+def queue(name):
+    descriptor = raw("mq_open", name.encode(), os.O_CREAT | os.O_RDWR, 0o600, 0)
+    os.close(descriptor)
+    raw("mq_unlink", name.encode())
+
+
+PROCESS_KEYRING = -2
+supervisor = os.getppid
+
 ATTEMPTS = {
+    "limits": limits,
+    "limits_of_supervisor": lambda _: limits(supervisor()),
+    "priority": lambda pid: os.setpriority(os.PRIO_PROCESS, int(pid), os.getpriority(os.PRIO_PROCESS, int(pid))),
+    "priority_of_supervisor": lambda _: os.setpriority(os.PRIO_PROCESS, supervisor(), os.getpriority(os.PRIO_PROCESS, supervisor())),
+    # Of a user that has none: without the filter this would change every process of the one who runs the test.
+    "priority_of_user": lambda _: os.setpriority(os.PRIO_USER, 61499, 0),
+    "scheduler": lambda pid: os.sched_setscheduler(int(pid), os.SCHED_OTHER, os.sched_param(0)),
+    "scheduler_parameters": lambda pid: os.sched_setparam(int(pid), os.sched_param(0)),
+    "processors": lambda pid: os.sched_setaffinity(int(pid), os.sched_getaffinity(0)),
+    "io_priority": lambda pid: raw("ioprio_set", 1, int(pid), 0),
+    "compare": lambda pid: raw("kcmp", os.getpid(), int(pid), 1, 0, 0),
+    "signal_supervisor": lambda _: os.kill(supervisor(), 0),
+    "pidfd_signal": pidfd_signal,
+    "signal_owner": signal_owner,
+    "join_group": join_group,
+    "shared_memory": lambda _: raw("shmctl", raw("shmget", 0, 4096, NEW), 0, 0),
+    "semaphores": lambda _: raw("semctl", raw("semget", 0, 1, NEW), 0, 0, 0),
+    "messages": lambda _: raw("msgctl", raw("msgget", 0, NEW), 0, 0),
+    "queue": queue,
+    "add_key": lambda name: raw("add_key", b"user", name.encode(), b"x", 1, PROCESS_KEYRING),
+    "keyring": lambda _: raw("keyctl", 0, PROCESS_KEYRING, 1),
+    "own_settings": own_settings,
+    "own_child": own_child,
     "read": read,
     "write": write,
     "list": os.listdir,

@@ -39,7 +39,8 @@ fn a_server_is_used_only_by_its_name_and_as_what_was_approved() {
     let program = fixture_server();
     let (folder, digest) = (program.parent().unwrap().display().to_string(), sha256(&program));
     let good = format!("[[approved]]\nname = \"good\"\ncommand = {program:?}\n");
-    let other = format!("[[approved]]\nname = \"other\"\ncommand = {program:?}\n");
+    let bare = format!("[[approved]]\nname = \"other\"\ncommand = {program:?}\n");
+    let other = format!("{bare}env = [\"TOKEN\"]\n");
     let rows: &[(&str, String, &[&str], &str)] = &[
         ("nothing", String::new(), &["good", "other"], ""),
         ("one of two", good.clone(), &["good"], "other of "),
@@ -59,8 +60,9 @@ fn a_server_is_used_only_by_its_name_and_as_what_was_approved() {
             &[],
             "its arguments do not begin as approved",
         ),
-        ("its variable", format!("{other}env = [\"TOKEN\"]\n"), &["other"], "good of "),
-        ("another variable", format!("{other}env = [\"HOST\"]\n"), &[], "its env sets TOKEN"),
+        ("its variable", other.clone(), &["other"], "good of "),
+        ("a variable that is not named", bare.clone(), &[], "its env sets TOKEN"),
+        ("another variable", format!("{bare}env = [\"HOST\"]\n"), &[], "its env sets TOKEN"),
         ("its digest", format!("{good}sha256 = {digest:?}\n"), &["good"], "other of "),
         ("another digest", format!("{good}sha256 = \"{}\"\n", "0".repeat(64)), &[], &digest),
         (
@@ -106,7 +108,9 @@ fn a_server_is_used_only_by_its_name_and_as_what_was_approved() {
         let outcome = equal(used(&listed), expected.to_vec()).and(ensure(told, &listed.stderr));
         table.row(*what, outcome.and(ensure(!listed.stderr.contains("hunter2"), &listed.stderr)));
     }
-    // Names in PATH, and links.
+    // Names in PATH, links and directories.
+    let bare_good = good;
+    let good = format!("{bare_good}env = [\"PATH\"]\n");
     let lockhouse = configured(&good);
     let planted = lockhouse.file("planted/fixture-server", "#!/bin/sh\nexit 9\n");
     std::fs::set_permissions(planted, PermissionsExt::from_mode(0o755)).unwrap();
@@ -136,6 +140,28 @@ fn a_server_is_used_only_by_its_name_and_as_what_was_approved() {
         ("a link to what is denied", &link, folder.clone(), &denied, vec![], "denied by"),
     ] {
         let config = format!("[servers.good]\ncommand = {command:?}\nenv = {{PATH = {path:?}}}\n");
+        lockhouse.file("config/lockhouse/config.toml", config);
+        lockhouse.file("requirements.toml", requirements);
+        let listed = held(&lockhouse, &["tools", "list"]);
+        table.row(
+            what,
+            equal(used(&listed), expected).and(ensure(listed.stderr.contains(words), &listed.stderr)),
+        );
+    }
+    // Arguments that name a file mean another one in another directory.
+    let (here, there) = (lockhouse.path("planted"), lockhouse.path(""));
+    let cwd = |path: &Path| format!("cwd = {path:?}\n");
+    for (what, entry, requirements, expected, words) in [
+        ("control: none of either", String::new(), bare_good.clone(), vec!["good"], ""),
+        ("a directory that is not named", cwd(&here), bare_good.clone(), vec![], "its cwd is"),
+        ("its directory", cwd(&here), bare_good.clone() + &cwd(&here), vec!["good"], ""),
+        ("another directory", cwd(&here), bare_good.clone() + &cwd(&there), vec![], "its cwd is"),
+        ("no directory", String::new(), bare_good.clone() + &cwd(&here), vec![], "it has no cwd"),
+        ("denied by directory", cwd(&here), format!("[[denied]]\n{}", cwd(&here)), vec![], "denied by"),
+        ("denied by another", cwd(&here), format!("[[denied]]\n{}", cwd(&there)), vec!["good"], ""),
+        ("denied by command, in any", cwd(&here), denied.clone(), vec![], "denied by"),
+    ] {
+        let config = format!("[servers.good]\ncommand = {program:?}\n{entry}");
         lockhouse.file("config/lockhouse/config.toml", config);
         lockhouse.file("requirements.toml", requirements);
         let listed = held(&lockhouse, &["tools", "list"]);

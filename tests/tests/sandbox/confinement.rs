@@ -32,6 +32,10 @@ const EVERYWHERE: Expected = [Done, Done, Done];
 const HELD: Expected = [Refused, Refused, Done];
 const WITH_NETWORK: Expected = [Refused, Done, Done];
 
+/// What a child of the server tries as well.
+const CHILDREN_TRY: [&str; 9] =
+    ["read", "execute", "tcp", "udp", "io_uring", "limits", "priority", "shared_memory", "own_settings"];
+
 fn landlock_version() -> i64 {
     let nothing = std::ptr::null::<libc::c_void>();
     // SAFETY: a query for the version; it reads no memory.
@@ -108,6 +112,8 @@ fn a_confined_server_does_what_it_was_given_and_nothing_else() {
     let signals = if landlock_version() >= 6 { HELD } else { [Either, Either, Done] };
     let device = if nix::unistd::geteuid().is_root() { HELD } else { [Refused; 3] };
     let unprivileged = [Done, Done, Either];
+    // Without `sandbox` the host decides: Yama, or a kernel without queues and keyrings.
+    let (traced, optional) = ([Refused, Refused, Either], [Refused, Refused, Either]);
 
     let lockhouse = configured(lockhouse, sandbox);
     SERVERS.iter().for_each(|server| files(&lockhouse, server));
@@ -158,6 +164,28 @@ fn a_confined_server_does_what_it_was_given_and_nothing_else() {
         ("netlink", String::new(), WITH_NETWORK),
         ("pair", String::new(), EVERYWHERE),
         ("io_uring", String::new(), [Refused, Either, Either]),
+        ("limits", pid.to_string(), HELD),
+        ("limits_of_supervisor", String::new(), HELD),
+        ("priority", pid.to_string(), HELD),
+        ("priority_of_supervisor", String::new(), HELD),
+        ("priority_of_user", String::new(), [Refused; 3]),
+        ("scheduler", pid.to_string(), HELD),
+        ("scheduler_parameters", pid.to_string(), HELD),
+        ("processors", pid.to_string(), HELD),
+        ("io_priority", pid.to_string(), HELD),
+        ("compare", pid.to_string(), traced),
+        ("signal_supervisor", String::new(), HELD),
+        ("pidfd_signal", pid.to_string(), HELD),
+        ("signal_owner", pid.to_string(), HELD),
+        ("join_group", pid.to_string(), HELD),
+        ("shared_memory", String::new(), HELD),
+        ("semaphores", String::new(), HELD),
+        ("messages", String::new(), HELD),
+        ("queue", format!("lockhouse-{pid}"), optional),
+        ("add_key", format!("lockhouse-{pid}"), optional),
+        ("keyring", String::new(), optional),
+        ("own_settings", String::new(), EVERYWHERE),
+        ("own_child", String::new(), EVERYWHERE),
     ];
     let mut table = Table::new("what a server does by itself and by a child of it");
     for (server, column) in SERVERS.iter().zip(0..) {
@@ -165,8 +193,7 @@ fn a_confined_server_does_what_it_was_given_and_nothing_else() {
         let target = |target: &str| target.replace("{own}", &own);
         let tries: Vec<Value> = rows.iter().map(|(what, on, _)| json!([what, target(on), false])).collect();
         // What changes a file has been done by then.
-        let again =
-            rows.iter().filter(|(what, ..)| ["read", "execute", "tcp", "udp", "io_uring"].contains(what));
+        let again = rows.iter().filter(|(what, ..)| CHILDREN_TRY.contains(what));
         let again: Vec<_> = again.filter(|(_, on, _)| !on.ends_with("write/file")).collect();
         let children: Vec<Value> =
             again.iter().map(|(what, on, _)| json!([what, target(on), true])).collect();
@@ -188,6 +215,40 @@ fn a_confined_server_does_what_it_was_given_and_nothing_else() {
         }
     }
     drop(sockets);
+    table.finish();
+}
+
+#[test]
+fn where_landlock_knows_of_no_signals_the_filter_alone_protects_the_supervisor() {
+    let usable = json!([python().1, program()]);
+    let sandbox = |server: &str| {
+        (server != "free").then(|| json!({"read": usable, "write": [], "network": server == "networked"}))
+    };
+    let lockhouse = configured(Lockhouse::new(), sandbox);
+    let outsider = Outsider(Command::new("sleep").arg("600").spawn().unwrap());
+    let pid = outsider.0.id().to_string();
+    let mut table = Table::new("what a server does on a kernel with version 5 of Landlock");
+    for (server, column) in SERVERS.iter().zip(0..) {
+        for (what, expected) in [
+            ("signal_supervisor", HELD),
+            ("limits_of_supervisor", HELD),
+            ("limits", HELD),
+            ("pidfd_signal", HELD),
+            ("signal_owner", HELD),
+            ("join_group", HELD),
+            ("own_child", EVERYWHERE),
+        ] {
+            let code = format!(
+                "from mcp_tools.{server} import attempt\nprint('<' + attempt(what='{what}', target='{pid}') + '>')"
+            );
+            let ran = lacking(&lockhouse, "landlock=5", &["run", "--language", "python", "-c", &code]);
+            let outcome = if ran.stdout.contains("<done>") { Done } else { Refused };
+            let is_told = ran.stdout.contains('<');
+            let expected = expected[column];
+            table
+                .row(format!("{server}: {what}: {expected:?}"), ensure(is_told && outcome == expected, &ran));
+        }
+    }
     table.finish();
 }
 
@@ -220,7 +281,7 @@ fn a_server_that_cannot_be_confined_is_not_started_and_why_is_told() {
         table.row(format!("lockhouse confine --read {path}"), outcome);
     }
     // What takes nothing away, for comparison.
-    for lack in ["pidfd", "landlock=3"] {
+    for lack in ["pidfd", "landlock=3", "namespaces"] {
         let listed = lacking(&lockhouse(&usable), lack, &["tools", "list", "--json"]);
         table.row(
             format!("{lack}: it is confined"),

@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod faults;
+mod floods;
 mod hidden;
 mod pins;
 mod reconnects;

@@ -11,7 +11,7 @@ pub(crate) const ALLOW_ALL: &str = "version = 1\n[servers.scripted]\nallow = [\"
 /// The files that the server reads and writes.
 pub(crate) struct Scripted {
     pub(crate) lockhouse: Lockhouse,
-    place: PathBuf,
+    pub(crate) place: PathBuf,
     /// The server, as AI clients' files have it.
     pub(crate) entry: Value,
 }

@@ -69,6 +69,7 @@ struct Entry {
     #[serde(default)]
     args: Vec<String>,
     env: Option<Vec<String>>,
+    cwd: Option<Spanned<PathBuf>>,
     sha256: Option<Spanned<String>>,
     url: Option<Spanned<String>>,
 }
@@ -205,8 +206,9 @@ impl Reader<'_> {
 
     /// What an entry says of the server itself, if anything; `None` outside when that is wrong.
     fn wanted(&mut self, entry: &Spanned<Entry>) -> Option<Option<Wanted>> {
-        let Entry { command, args, env, sha256, url, .. } = entry.get_ref();
-        let of_a_program = command.is_some() || sha256.is_some() || !args.is_empty() || env.is_some();
+        let Entry { command, args, env, cwd, sha256, url, .. } = entry.get_ref();
+        let of_a_program =
+            command.is_some() || sha256.is_some() || !args.is_empty() || env.is_some() || cwd.is_some();
         match url {
             Some(url) if of_a_program => {
                 self.add(url.span(), "a server has a command or a url, not both");
@@ -219,9 +221,13 @@ impl Reader<'_> {
     }
 
     fn program(&mut self, entry: &Spanned<Entry>) -> Option<Wanted> {
-        let Entry { command, args, env, sha256, .. } = entry.get_ref();
+        let Entry { command, args, env, cwd, sha256, .. } = entry.get_ref();
         if let Some(command) = command.as_ref().filter(|command| !command.get_ref().is_absolute()) {
             self.add(command.span(), "expected an absolute path: a name could stand for any file");
+            return None;
+        }
+        if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.get_ref().is_absolute()) {
+            self.add(cwd.span(), "expected an absolute path: it is compared with the server's `cwd`");
             return None;
         }
         let is_digest = |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -233,6 +239,7 @@ impl Reader<'_> {
             path: command.as_ref().map(|command| command.get_ref().clone()),
             arguments: args.clone(),
             variables: env.clone(),
+            directory: cwd.as_ref().map(|cwd| cwd.get_ref().clone()),
             sha256: sha256.as_ref().map(|sha256| sha256.get_ref().to_ascii_lowercase()),
         })
     }

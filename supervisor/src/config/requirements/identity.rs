@@ -30,6 +30,7 @@ pub(super) enum Wanted {
         path: Option<PathBuf>,
         arguments: Vec<String>,
         variables: Option<Vec<String>>,
+        directory: Option<PathBuf>,
         sha256: Option<String>,
     },
     /// With `*` at the end of its path for everything that begins so.
@@ -45,8 +46,12 @@ pub(super) enum Mismatch {
     NoCommand,
     #[error("its arguments do not begin as approved")]
     Arguments,
-    #[error("its env sets {0}, which is not approved")]
+    #[error("its env sets {0}, which is not approved: `env` of the entry does not name it")]
     Variable(String),
+    #[error("its cwd is {0}, which is not approved: `cwd` of the entry does not name it")]
+    Directory(PathBuf),
+    #[error("it has no cwd, and the approved one has {0}")]
+    NoDirectory(PathBuf),
     #[error("its program {path} has the sha256 {found}")]
     Digest { path: PathBuf, found: String },
     #[error("its program {path} cannot be read: {reason}")]
@@ -94,7 +99,7 @@ impl Wanted {
             (Self::Program { path: wanted, .. }, Identity::Program(path), Reach::Stdio(command)) => {
                 match wanted {
                     Some(wanted) if wanted != path => Err(Mismatch::Command(path.clone())),
-                    _ => self.fits_program(path, command),
+                    _ => self.fits_surroundings(command).and_then(|()| self.fits_program(path, command)),
                 }
             }
             (Self::Program { .. }, Identity::Unknown, Reach::Stdio(_)) => Err(Mismatch::NoCommand),
@@ -112,27 +117,46 @@ impl Wanted {
         }
     }
 
-    /// More widely: also through a link, since what is denied must not come in by another name.
+    /// More widely: also through a link, since what is denied must not come in by another name, and whatever else it says.
     pub(super) fn resembles(&self, definition: &ServerDefinition, identity: &Identity) -> bool {
         match (self, identity, &definition.reach) {
-            (Self::Program { path: Some(wanted), .. }, Identity::Program(path), Reach::Stdio(command)) => {
+            (
+                Self::Program { path: wanted, variables, directory, .. },
+                Identity::Program(path),
+                Reach::Stdio(command),
+            ) => {
                 let target = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-                target(wanted) == target(path) && self.fits_program(path, command).is_ok()
+                let is_there =
+                    |wanted: &PathBuf| command.directory.as_deref().map(target) == Some(target(wanted));
+                let mut names = command.environment.keys();
+                wanted.as_ref().is_none_or(|wanted| target(wanted) == target(path))
+                    && directory.as_ref().is_none_or(is_there)
+                    && variables.as_ref().is_none_or(|wanted| names.all(|name| wanted.contains(name)))
+                    && self.fits_program(path, command).is_ok()
             }
             _ => self.fits(definition, identity).is_ok(),
         }
     }
 
+    /// What chooses the code that a program runs as much as its arguments do: variables (`LD_PRELOAD`, `NODE_OPTIONS`), and
+    /// the directory in which it looks for files that its arguments name. What the entry does not name is not approved.
+    fn fits_surroundings(&self, command: &ServerCommand) -> Result<(), Mismatch> {
+        let Self::Program { variables, directory, .. } = self else { return Ok(()) };
+        let approved = variables.as_deref().unwrap_or_default();
+        if let Some(name) = command.environment.keys().find(|name| !approved.contains(name)) {
+            return Err(Mismatch::Variable(name.clone()));
+        }
+        match (&command.directory, directory) {
+            (Some(own), wanted) if wanted.as_ref() != Some(own) => Err(Mismatch::Directory(own.clone())),
+            (None, Some(wanted)) => Err(Mismatch::NoDirectory(wanted.clone())),
+            _ => Ok(()),
+        }
+    }
+
     fn fits_program(&self, path: &Path, command: &ServerCommand) -> Result<(), Mismatch> {
-        let Self::Program { arguments, variables, sha256, .. } = self else { return Ok(()) };
+        let Self::Program { arguments, sha256, .. } = self else { return Ok(()) };
         if !command.arguments.starts_with(arguments) {
             return Err(Mismatch::Arguments);
-        }
-        let mut names = command.environment.keys();
-        if let Some(variables) = variables
-            && let Some(name) = names.find(|name| !variables.contains(name))
-        {
-            return Err(Mismatch::Variable(name.clone()));
         }
         let Some(wanted) = sha256 else { return Ok(()) };
         let unreadable =

@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::load::Load;
-use crate::upstream::transport::TYPED_BYTES_MAX;
+use crate::upstream::inbound::TYPED_BYTES_MAX;
 
 const ANNOTATION: &str = "\"x-mcp-header\"";
 /// Where the raw text travels.
@@ -90,8 +90,8 @@ fn name(tool: &RawValue) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Broken;
     use super::*;
+    use crate::upstream::broken::Broken;
 
     fn list(page: &str) -> ServerResult {
         let page = RawValue::from_string(page.into()).expect("JSON");

@@ -1,18 +1,13 @@
 //! What a server's messages become on their way to rmcp: results stay raw, except those that rmcp itself needs.
 
-use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, CustomResult, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
-    ServerResult,
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerResult,
 };
-use rmcp::service::RxJsonRpcMessage;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::annotated;
 use super::load::Load;
-use crate::upstream::transport::{Envelope, NOT_JSON, TOO_LARGE, TYPED_BYTES_MAX, failed, id_in};
-
-pub(super) type Received = RxJsonRpcMessage<RoleClient>;
+use crate::upstream::inbound::{self, Envelope, Inbound, NOT_JSON, Received, TYPED_BYTES_MAX, failed};
 
 /// A request that is under way.
 #[derive(Clone)]
@@ -47,24 +42,26 @@ impl Asked {
         failed(message, self.id.clone())
     }
 
-    fn is_handshake(&self) -> bool {
-        matches!(self.what, What::Initialize | What::Discover)
-    }
-
     /// The body of an answer. Whatever it says of itself, it is the answer to this request.
     pub(super) fn answered(&self, body: &[u8], load: &Load) -> Received {
         let message = serde_json::from_slice::<Envelope<'_>>(body).ok();
-        let received = message.and_then(|message| self.received(&message, body, load));
+        let Some(message) = message else { return self.failed(NOT_JSON) };
+        let result = message.result.filter(|_| message.method.is_none());
+        let received = match result.and_then(|result| self.converted(result, load)) {
+            Some(result) => Ok(Received::response(result, self.id.clone())),
+            None => inbound::typed(body, TYPED_BYTES_MAX),
+        };
         match received {
-            Some(JsonRpcMessage::Response(mut response)) => {
+            Ok(JsonRpcMessage::Response(mut response)) => {
                 response.id = self.id.clone();
                 JsonRpcMessage::Response(response)
             }
-            Some(JsonRpcMessage::Error(mut error)) => {
+            Ok(JsonRpcMessage::Error(mut error)) => {
                 error.id = Some(self.id.clone());
                 JsonRpcMessage::Error(error)
             }
-            _ => self.failed(NOT_JSON),
+            Ok(_) => self.failed(NOT_JSON),
+            Err(why) => self.failed(why),
         }
     }
 
@@ -84,54 +81,28 @@ impl Asked {
         Received::error(error, Some(self.id.clone()))
     }
 
-    fn received(&self, message: &Envelope<'_>, text: &[u8], load: &Load) -> Option<Received> {
-        match message.result {
-            Some(result) if message.method.is_none() && !self.is_handshake() => {
-                let result = match self.what {
-                    What::Tools => annotated::listed(result, load),
-                    _ => raw(result.get()),
-                };
-                Some(Received::response(result, self.id.clone()))
-            }
-            _ => typed(text),
+    /// What rmcp gets of a result, unless it needs it typed.
+    fn converted(&self, result: &RawValue, load: &Load) -> Option<ServerResult> {
+        match self.what {
+            What::Initialize | What::Discover => None,
+            What::Tools => Some(annotated::listed(result, load)),
+            What::Other => Some(inbound::raw(result)),
         }
     }
 }
 
 /// The data of an event. `asked` is what the stream answers, if it does.
-pub(super) fn event(data: &str, asked: Option<&Asked>, load: &Load) -> Option<Received> {
-    let text = data.as_bytes();
-    let Ok(message) = serde_json::from_str::<Envelope<'_>>(data) else {
-        // Where it names a request, that one must not hang.
-        return id_in(text).map(|id| failed(NOT_JSON, id));
-    };
-    let id = message.id.and_then(|id| serde_json::from_str::<RequestId>(id.get()).ok());
-    if message.method.is_some() {
-        return typed(text);
-    }
-    let id = id?;
-    match asked.filter(|asked| asked.id == id) {
-        Some(asked) => asked.received(&message, text, load),
-        None => Asked { id, what: What::Other }.received(&message, text, load),
-    }
-}
-
-/// As text: parsed in full, a hostile result would take a hundred times its size.
-fn raw(result: &str) -> ServerResult {
-    ServerResult::CustomResult(CustomResult(Value::String(result.to_owned())))
-}
-
-fn typed(text: &[u8]) -> Option<Received> {
-    if text.len() > TYPED_BYTES_MAX {
-        return id_in(text).map(|id| failed(TOO_LARGE, id));
-    }
-    serde_json::from_slice(text).ok()
+pub(super) fn event(data: &str, asked: Option<&Asked>, load: &Load) -> Inbound {
+    inbound::read(data.as_bytes(), |id, result| match asked.filter(|asked| asked.id == *id) {
+        Some(asked) => asked.converted(result, load),
+        None => Some(inbound::raw(result)),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Broken;
     use super::*;
+    use crate::upstream::broken::Broken;
 
     fn asked(what: What) -> Asked {
         Asked { id: RequestId::Number(7), what }
@@ -162,10 +133,14 @@ mod tests {
     #[test]
     fn an_event_answers_the_request_that_it_names() {
         let load = Load::new(Broken::default());
-        let other = event(r#"{"id": 8, "result": {}}"#, Some(&asked(What::Tools)), &load).expect("an answer");
-        assert!(told(&other).contains(r#""id":8,"result":"{}""#));
-        assert!(event(r#"{"result": {}}"#, Some(&asked(What::Other)), &load).is_none());
-        let torn = event(r#"{"id":7, "result": {"#, None, &load).expect("a failure");
-        assert!(told(&torn).contains(NOT_JSON) && told(&torn).contains(r#""id":7"#));
+        let answer = |data: &str, asked: Option<&Asked>| match event(data, asked, &load) {
+            Inbound::Answer(id, message) => format!("{id} {}", told(&message)),
+            Inbound::Unsolicited(_) | Inbound::Violation(_) => "none".into(),
+        };
+        let other = answer(r#"{"id": 8, "result": {}}"#, Some(&asked(What::Tools)));
+        assert!(other.starts_with("8 ") && other.contains(r#""id":8,"result":"{}""#), "{other}");
+        assert_eq!(answer(r#"{"result": {}}"#, Some(&asked(What::Other))), "none");
+        let torn = answer(r#"{"id":7, "result": {"#, None);
+        assert!(torn.starts_with("7 ") && torn.contains(NOT_JSON), "{torn}");
     }
 }

@@ -22,7 +22,7 @@ use super::exchange::{Content, EVENTS, Exchange, JSON, header};
 use super::fault::{HttpFault, Kind};
 use super::load::Load;
 use super::stream;
-use crate::upstream::transport::TOO_LARGE;
+use crate::upstream::inbound::{TOO_LARGE, reading};
 
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
@@ -92,7 +92,11 @@ impl Client {
             }
             Content::Json => {
                 let answer = match exchange.body(response, *bytes_max).await.map_err(Error::Client)? {
-                    Some(body) => asked.answered(&body, load),
+                    Some(body) => {
+                        let (of, load) = (asked.clone(), load.clone());
+                        let answer = reading(body.len(), move || of.answered(&body, &load)).await;
+                        answer.unwrap_or_else(|| asked.failed(TOO_LARGE))
+                    }
                     None => asked.failed(TOO_LARGE),
                 };
                 Ok(StreamableHttpPostResponse::Json(answer, assigned))
@@ -173,7 +177,22 @@ impl StreamableHttpClient for Client {
         _: Option<String>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Error> {
-        self.post(&message, session.as_deref(), headers).await
+        let traffic = &self.0.load.traffic;
+        let id = match &message {
+            JsonRpcMessage::Request(request) => Some(&request.id),
+            _ => None,
+        };
+        if let Some(id) = id {
+            traffic.requested(id);
+        }
+        let outcome = self.post(&message, session.as_deref(), headers).await;
+        // Where a stream begins, or nothing is said, the answer is still to come.
+        let is_open =
+            matches!(outcome, Ok(StreamableHttpPostResponse::Sse(..) | StreamableHttpPostResponse::Accepted));
+        if let Some(id) = id.filter(|_| !is_open) {
+            traffic.answered(id);
+        }
+        outcome
     }
 
     async fn get_stream(

@@ -30,6 +30,8 @@ pub(super) struct Events {
     event: Sse,
     data: Option<Vec<u8>>,
     over_limit: Option<Vec<u8>>,
+    /// Bytes since they were last asked for that belong to no event.
+    ignored: usize,
 }
 
 impl Events {
@@ -43,11 +45,27 @@ impl Events {
             event: Sse::default(),
             data: None,
             over_limit: None,
+            ignored: 0,
         }
     }
 
     pub(super) fn next(&mut self) -> Option<Event> {
         self.ready.pop_front()
+    }
+
+    /// Bytes since the last time that belong to no event: comments, other fields, and what is over the limit.
+    pub(super) fn take_ignored(&mut self) -> usize {
+        std::mem::take(&mut self.ignored)
+    }
+
+    /// Whether the event that is being read is over the limit.
+    pub(super) fn is_over_limit(&self) -> bool {
+        self.over_limit.is_some()
+    }
+
+    /// Bytes of the event that is being read.
+    pub(super) fn held(&self) -> usize {
+        self.data.as_ref().map_or(0, Vec::len) + self.line.len()
     }
 
     pub(super) fn feed(&mut self, mut chunk: &[u8]) {
@@ -73,10 +91,10 @@ impl Events {
             if self.line.is_empty() && !piece.is_empty() {
                 self.line.push(b':');
             }
+            self.ignored += piece.len();
             return;
         }
-        let held = self.data.as_ref().map_or(0, Vec::len);
-        if held + self.line.len() + piece.len() <= self.bytes_max {
+        if self.held() + piece.len() <= self.bytes_max {
             return self.line.extend_from_slice(piece);
         }
         let mut head = self.data.take().unwrap_or_else(|| std::mem::take(&mut self.line));
@@ -92,6 +110,7 @@ impl Events {
             line.drain(..BYTE_ORDER_MARK.len());
         }
         if line.is_empty() {
+            self.ignored += 1;
             return self.end_event();
         }
         if self.over_limit.is_some() {
@@ -102,6 +121,9 @@ impl Events {
             None => (&*line, &b""[..]),
         };
         let value = value.strip_prefix(b" ").unwrap_or(value);
+        if name != b"data" {
+            self.ignored += line.len();
+        }
         let text = || String::from_utf8_lossy(value).into_owned();
         match name {
             b"data" => match &mut self.data {

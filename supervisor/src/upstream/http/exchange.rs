@@ -7,10 +7,10 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use reqwest::{RequestBuilder, Response};
 use tokio::time::timeout;
 
-use super::Broken;
 use super::events::{Event, Events};
 use super::fault::HttpFault;
 use crate::upstream::auth::{Authority, Challenge};
+use crate::upstream::broken::Broken;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const EVENTS: &str = "text/event-stream";

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::Broken;
+use crate::upstream::broken::Broken;
+use crate::upstream::traffic::Traffic;
 
 /// Bytes of tools whose parameters go into headers: rmcp keeps the schema of each name that it has seen.
 const ANNOTATED_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -13,7 +14,10 @@ const UNANSWERED_MAX: usize = 512;
 
 /// Of one connection.
 #[derive(Clone)]
-pub(super) struct Load(Arc<Counts>);
+pub(super) struct Load {
+    counts: Arc<Counts>,
+    pub(super) traffic: Traffic,
+}
 
 struct Counts {
     annotated_bytes: AtomicUsize,
@@ -23,29 +27,27 @@ struct Counts {
 
 impl Load {
     pub(super) fn new(broken: Broken) -> Self {
-        Self(Arc::new(Counts {
-            annotated_bytes: AtomicUsize::new(0),
-            unanswered: AtomicUsize::new(0),
-            broken,
-        }))
+        let traffic = Traffic::new(broken.clone());
+        let counts = Counts { annotated_bytes: AtomicUsize::new(0), unanswered: AtomicUsize::new(0), broken };
+        Self { counts: Arc::new(counts), traffic }
     }
 
     pub(super) fn annotated(&self, bytes: usize) {
-        if self.0.annotated_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > ANNOTATED_BYTES_MAX {
-            self.0.broken.tell("it has listed more tools with headers than are kept");
+        if self.counts.annotated_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > ANNOTATED_BYTES_MAX {
+            self.counts.broken.tell("it has listed more tools with headers than are kept");
         }
     }
 
     /// The server asks something.
     pub(super) fn asked(&self) {
-        if self.0.unanswered.fetch_add(1, Ordering::Relaxed) >= UNANSWERED_MAX {
-            self.0.broken.tell("it asks for more than it takes answers to");
+        if self.counts.unanswered.fetch_add(1, Ordering::Relaxed) >= UNANSWERED_MAX {
+            self.counts.broken.exceeded("it asks for more than it takes answers to");
         }
     }
 
     /// One of its requests is answered, or the answer given up.
     pub(super) fn answered(&self) {
         let one_less = |count: usize| Some(count.saturating_sub(1));
-        let _ = self.0.unanswered.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+        let _ = self.counts.unanswered.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
     }
 }

@@ -5,11 +5,16 @@ use reqwest::Response;
 use rmcp::model::JsonRpcMessage;
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::Sse;
+use tokio::task::coop;
 
-use super::answers::{self, Asked, Received};
+use super::answers::{self, Asked};
 use super::events::{Event, Events, SseItem};
 use super::load::Load;
-use crate::upstream::transport::{CUT_OFF, TOO_LARGE, failed, id_in};
+use crate::upstream::inbound::{
+    CUT_OFF, Inbound, Received, TOO_LARGE, TYPED_BYTES_MAX, failed, id_in, reading,
+};
+
+const LONG_EVENT: &str = "it sent an event of more than 1 MiB that nobody asked for";
 
 /// The events of a response. `asked` is the request that it answers, if it is the answer to one.
 pub(super) fn answers(
@@ -37,17 +42,29 @@ impl Reading {
     async fn next(&mut self) -> Option<SseItem> {
         loop {
             while let Some(event) = self.events.next() {
-                if let Some(event) = self.rewritten(event) {
+                // One piece can hold many events, and reading them would never let others have their turn.
+                coop::consume_budget().await;
+                if let Some(event) = self.rewritten(event).await {
                     return Some(Ok(event));
                 }
             }
-            match self.response.as_mut()?.chunk().await {
-                Ok(Some(chunk)) => self.events.feed(&chunk),
+            if self.events.is_over_limit()
+                && let Some(asked) = self.asked.take()
+            {
+                self.response = None;
+                self.load.traffic.answered(&asked.id);
+                return Some(Ok(event(&asked.failed(TOO_LARGE))?));
+            }
+            match self.piece().await? {
+                Ok(true) => {}
                 ended => {
                     self.response = None;
                     return match self.asked.take() {
                         // Nobody must wait for an answer that cannot come.
-                        Some(asked) if !self.can_resume => Some(Ok(event(&asked.failed(CUT_OFF))?)),
+                        Some(asked) if !self.can_resume || self.load.traffic.is_over() => {
+                            self.load.traffic.answered(&asked.id);
+                            Some(Ok(event(&asked.failed(CUT_OFF))?))
+                        }
                         _ => ended.err().map(|error| Err(SseError::Body(Box::new(error)))),
                     };
                 }
@@ -55,26 +72,69 @@ impl Reading {
         }
     }
 
-    fn rewritten(&mut self, event: Event) -> Option<Sse> {
-        let (message, mut sse) = match event {
+    /// Takes in a piece of the stream; whether it goes on. `None` after its end.
+    async fn piece(&mut self) -> Option<reqwest::Result<bool>> {
+        let traffic = &self.load.traffic;
+        let chunk = match self.response.as_mut()?.chunk().await {
+            Ok(Some(chunk)) if !traffic.is_over() => chunk,
+            Ok(_) => return Some(Ok(false)),
+            Err(error) => return Some(Err(error)),
+        };
+        self.events.feed(&chunk);
+        if self.events.held() > TYPED_BYTES_MAX && !traffic.owes() {
+            traffic.violated(LONG_EVENT);
+        }
+        let ignored = self.events.take_ignored();
+        Some(Ok(ignored == 0 || traffic.ignored(ignored)))
+    }
+
+    async fn rewritten(&mut self, event: Event) -> Option<Sse> {
+        let (bytes, message, mut sse) = match event {
             Event::TooLarge(head) => {
-                let id = self.asked.as_ref().map(|asked| asked.id.clone()).or_else(|| id_in(&head));
-                (failed(TOO_LARGE, id?), Sse::default())
+                let id = id_in(&head).filter(|id| self.load.traffic.answered(id));
+                (0, failed(TOO_LARGE, id?), Sse::default())
             }
-            Event::Whole(sse) => {
+            Event::Whole(mut sse) => {
                 self.can_resume |= sse.id.is_some();
                 let is_message = matches!(sse.event.as_deref(), None | Some("" | "message"));
-                let data = sse.data.as_deref().filter(|data| is_message && !data.trim().is_empty());
-                match data.map(|data| answers::event(data, self.asked.as_ref(), &self.load)) {
-                    Some(Some(message)) => (message, Sse { data: None, ..sse }),
+                let data = sse.data.take().unwrap_or_default();
+                let bytes = data.len();
+                let message = match is_message && !data.trim().is_empty() {
+                    true => self.message(data).await,
+                    false => {
+                        self.load.traffic.ignored(bytes);
+                        None
+                    }
+                };
+                match message {
+                    Some(message) => (bytes, message, sse),
                     // What is not a message may still say where to resume, and when.
-                    _ => return Some(Sse { data: None, ..sse }),
+                    None => return (sse != Sse::default()).then_some(sse),
                 }
             }
         };
         self.note(&message);
-        sse.data = serde_json::to_string(&message).ok();
+        sse.data = reading(bytes, move || serde_json::to_string(&message).ok()).await?;
         Some(sse)
+    }
+
+    /// The message of an event, as far as the server may send it.
+    async fn message(&self, data: String) -> Option<Received> {
+        let (bytes, traffic) = (data.len(), &self.load.traffic);
+        let (asked, load) = (self.asked.clone(), self.load.clone());
+        let read = reading(bytes, move || answers::event(&data, asked.as_ref(), &load)).await?;
+        match read {
+            Inbound::Answer(id, message) if traffic.answered(&id) => Some(message),
+            Inbound::Answer(..) => {
+                traffic.unsolicited(bytes);
+                None
+            }
+            Inbound::Unsolicited(message) => traffic.unsolicited(bytes).then_some(message).flatten(),
+            Inbound::Violation(words) => {
+                traffic.violated(words);
+                None
+            }
+        }
     }
 
     /// Forgets the request once it is answered, and counts what the server asks.

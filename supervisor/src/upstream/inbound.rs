@@ -1,0 +1,204 @@
+//! One message of a server: what it is, and what rmcp gets of it. Nothing is parsed into a tree before its size is known.
+
+use rmcp::RoleClient;
+use rmcp::model::{CustomResult, ErrorData, RequestId, ServerResult};
+use rmcp::service::RxJsonRpcMessage;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::json;
+
+/// Marks an error as ours, so that the caller can tell it from the upstream's own.
+pub(super) const TOO_LARGE: &str = "lockhouse: result too large";
+
+/// The connection ended between a request and its answer.
+pub(super) const CUT_OFF: &str = "lockhouse: the answer was cut off";
+
+pub(super) const NOT_JSON: &str = "the server's answer is not valid JSON, or is nested too deeply";
+
+/// Bytes of a message that is parsed in full: a request of the server, an error, or a result of the handshake.
+pub(super) const TYPED_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of a notification. None of those that MCP knows needs so many.
+const NOTIFICATION_BYTES_MAX: usize = 64 * 1024;
+/// JSON values in a message that is parsed in full: two bytes can become a hundred in a tree.
+const TYPED_NODES_MAX: usize = 4096;
+/// Bytes of an id or a method, as they are written. An id is repeated in the answer.
+const NAME_BYTES_MAX: usize = 256;
+
+const LONG_NAME: &str = "it sent a message whose `id` or `method` is longer than 256 bytes";
+
+/// Bytes of text above which reading it takes milliseconds, and is done on another thread.
+const LARGE_BYTES: usize = 256 * 1024;
+
+pub(super) type Received = RxJsonRpcMessage<RoleClient>;
+
+/// What one message is.
+pub(super) enum Inbound {
+    /// The answer to the request with this id, if there is one.
+    Answer(RequestId, Received),
+    /// A request or a notification, or nothing that could be passed on.
+    Unsolicited(Option<Received>),
+    /// What no server may send.
+    Violation(&'static str),
+}
+
+/// The parts of a message that say what it is.
+#[derive(Deserialize)]
+pub(super) struct Envelope<'a> {
+    #[serde(borrow)]
+    pub(super) method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) result: Option<&'a RawValue>,
+}
+
+/// Reads a message. `convert` makes what rmcp gets of a result, or `None` where rmcp needs it typed.
+pub(super) fn read(
+    text: &[u8],
+    convert: impl FnOnce(&RequestId, &RawValue) -> Option<ServerResult>,
+) -> Inbound {
+    let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(text) else {
+        // Where it names a request, that one must not hang.
+        return match id_in(text) {
+            Some(id) => Inbound::Answer(id.clone(), failed(NOT_JSON, id)),
+            None => Inbound::Unsolicited(None),
+        };
+    };
+    let is_long = |name: &RawValue| name.get().len() > NAME_BYTES_MAX;
+    if envelope.id.is_some_and(is_long) || envelope.method.is_some_and(is_long) {
+        return Inbound::Violation(LONG_NAME);
+    }
+    let id = envelope.id.and_then(|id| serde_json::from_str::<RequestId>(id.get()).ok());
+    match (envelope.method, id) {
+        (Some(_), Some(_)) => Inbound::Unsolicited(typed(text, TYPED_BYTES_MAX).ok()),
+        (_, None) => Inbound::Unsolicited(typed(text, NOTIFICATION_BYTES_MAX).ok()),
+        (None, Some(id)) => {
+            let result = envelope.result.and_then(|result| convert(&id, result));
+            let message = match result {
+                Some(result) => Received::response(result, id.clone()),
+                None => typed(text, TYPED_BYTES_MAX).unwrap_or_else(|why| failed(why, id.clone())),
+            };
+            Inbound::Answer(id, message)
+        }
+    }
+}
+
+/// A message as rmcp types it, if that costs little. An error says in words of ours why it is not.
+pub(super) fn typed(text: &[u8], bytes_max: usize) -> Result<Received, &'static str> {
+    if text.len() > bytes_max {
+        return Err(TOO_LARGE);
+    }
+    match json::nodes(text) {
+        Some(count) if count > TYPED_NODES_MAX => Err(TOO_LARGE),
+        Some(_) => serde_json::from_slice(text).map_err(|_| NOT_JSON),
+        None => Err(NOT_JSON),
+    }
+}
+
+/// A result as text: parsed in full, a hostile one would take a hundred times its size.
+pub(super) fn raw(result: &RawValue) -> ServerResult {
+    ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned())))
+}
+
+pub(super) fn failed(message: &'static str, id: RequestId) -> Received {
+    Received::error(ErrorData::internal_error(message, None), Some(id))
+}
+
+/// The last `"id": N` in a piece of JSON.
+pub(super) fn id_in(piece: &[u8]) -> Option<RequestId> {
+    let text = String::from_utf8_lossy(piece);
+    let at = text.rfind("\"id\":")?;
+    let rest = text[at + "\"id\":".len()..].trim_start();
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok().map(RequestId::Number)
+}
+
+/// Whether so much text is read on another thread.
+pub(super) fn is_large(bytes: usize) -> bool {
+    bytes > LARGE_BYTES
+}
+
+/// Reads text of this length: on another thread if it is large, so that nobody else waits meanwhile.
+pub(super) async fn reading<T: Send + 'static>(
+    bytes: usize,
+    read: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    match is_large(bytes) {
+        true => tokio::task::spawn_blocking(read).await.ok(),
+        false => Some(read()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn as_text(_: &RequestId, result: &RawValue) -> Option<ServerResult> {
+        Some(raw(result))
+    }
+
+    fn told(text: &str) -> String {
+        match read(text.as_bytes(), as_text) {
+            Inbound::Answer(id, message) => {
+                format!("answer {id}: {}", serde_json::to_string(&message).expect("JSON"))
+            }
+            Inbound::Unsolicited(message) => match message {
+                Some(message) => format!("unsolicited: {}", serde_json::to_string(&message).expect("JSON")),
+                None => "dropped".into(),
+            },
+            Inbound::Violation(words) => words.into(),
+        }
+    }
+
+    #[test]
+    fn a_message_is_what_it_says_and_no_more_of_it_is_parsed_than_is_bounded() {
+        let log = |data: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"info","data":{data}}}}}"#
+            )
+        };
+        let ask = |id: &str, more: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"{more}}}"#);
+        let many = |count: usize| format!("[{}]", vec!["[]"; count].join(","));
+        let long = |bytes: usize| format!("{:?}", "x".repeat(bytes));
+        for (text, expected) in [
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{"a": 1.0}}"#.to_owned(),
+                r#"answer 7: {"jsonrpc":"2.0","id":7,"result":"{\"a\": 1.0}"}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"error":{"code":-5,"message":"no"}}"#.into(),
+                r#"answer 7: {"jsonrpc":"2.0","id":7,"error":{"code":-5"#,
+            ),
+            (r#"{"jsonrpc":"2.0","id":7,"result":{"#.into(), "answer 7"),
+            (
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":-5,"message":"no","data":{}}}}}"#,
+                    many(5_000)
+                ),
+                "answer 7: {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,\"message\":\"lockhouse: result too large\"",
+            ),
+            ("no message".into(), "dropped"),
+            (log("1"), "unsolicited"),
+            (log(&long(60_000)), "unsolicited"),
+            (log(&long(70_000)), "dropped"),
+            (log(&many(4_000)), "unsolicited"),
+            (log(&many(5_000)), "dropped"),
+            (ask("1", ""), "unsolicited"),
+            (ask("\"one\"", ""), "unsolicited"),
+            (ask(&long(200), ""), "unsolicited"),
+            (ask(&long(300), ""), LONG_NAME),
+            (ask(&many(300), ""), LONG_NAME),
+            (format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, long(300)), LONG_NAME),
+            (format!(r#"{{"jsonrpc":"2.0","method":{}}}"#, long(300)), LONG_NAME),
+            (ask("1", &format!(r#","params":{{"_meta":{{"x":{}}}}}"#, long(500_000))), "unsolicited"),
+            (ask("1", &format!(r#","params":{{"_meta":{{"x":{}}}}}"#, long(TYPED_BYTES_MAX))), "dropped"),
+            (ask("1", &format!(r#","params":{{"_meta":{{"x":{}}}}}"#, many(5_000))), "dropped"),
+        ] {
+            let told = told(&text);
+            let shown: String = text.chars().take(80).collect();
+            assert!(told.starts_with(expected), "{shown}: {}", told.chars().take(200).collect::<String>());
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Servers that send what nobody asked for, and what becomes of them, of others and of the supervisor.
+
+use std::path::Path;
+
+use lockhouse_tests::{HttpAnswer, HttpServer, Lockhouse, Session, Table, ensure, is_alive, wait_until};
+use serde_json::{Value, json};
+
+use crate::scripted::{Scripted, processes};
+
+const MIB: usize = 1024 * 1024;
+/// Of the supervisor, at any time.
+const MEMORY_KIB_MAX: u64 = 200 * 1024;
+/// Why such a server is disconnected.
+const TOO_MUCH: &str = "it sent more messages that nobody asked for than a server may";
+const LONG_NAME: &str = "whose `id` or `method` is longer than 256 bytes";
+
+/// What a server sends, and why it is disconnected.
+type Flood = (&'static str, Value, &'static str);
+
+fn flood(what: &str, bytes: usize, count: usize) -> Value {
+    json!({"what": what, "bytes": bytes, "count": count})
+}
+
+fn large() -> Vec<Flood> {
+    let line = flood("line", 2_000 * MIB, 1);
+    let mut later = line.clone();
+    later["after"] = true.into();
+    vec![
+        ("an id of 900 KB", flood("ids", 900_000, 1), LONG_NAME),
+        ("1 MB of empty lists, again and again", flood("nodes", 1_000_000, 64), TOO_MUCH),
+        ("log messages of 50 KB", flood("logs", 50_000, 1_000), TOO_MUCH),
+        ("progress of nobody's call", flood("progress", 60_000, 1_000), TOO_MUCH),
+        ("answers to nothing", flood("answers", 2_000_000, 64), TOO_MUCH),
+        ("garbage", flood("garbage", 100_000, 1_000), TOO_MUCH),
+        ("a line without an end, during a call", line, "a line of more than 256 MiB beyond the limit"),
+        (
+            "a line without an end, that nobody waits for",
+            later,
+            "a line of more than 1 MiB that nobody asked for",
+        ),
+    ]
+}
+
+fn small() -> Vec<Flood> {
+    vec![
+        ("requests", flood("requests", 0, 100_000), ""),
+        ("log messages", flood("logs", 10, 200_000), TOO_MUCH),
+        ("notifications", flood("updates", 10, 200_000), TOO_MUCH),
+    ]
+}
+
+/// The hostile server, and an honest one beside it.
+fn both() -> Scripted {
+    let honest = tempfile::tempdir().expect("a directory").keep();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/scripted.py");
+    let keys = format!(
+        "call_timeout_seconds = 30\n[servers.honest]\ncommand = \"python3\"\nargs = {}\n",
+        json!([script, honest])
+    );
+    let Scripted { lockhouse, place } = Scripted::new(&keys, &[], &["echo", "flood", "large"]);
+    let policy = "version = 1\n[servers.scripted]\nallow = [\"*\"]\n[servers.honest]\nallow = [\"*\"]\n";
+    Scripted { lockhouse: lockhouse.policy(policy), place }
+}
+
+const HONEST: &str = "from mcp_tools.honest import echo\necho(text='well')";
+
+/// The most memory that the supervisor has had.
+fn peak_kib(session: &Session) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", session.pid())).expect("a process");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("its peak");
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
+}
+
+#[tokio::test]
+async fn a_server_that_sends_large_messages_unasked_is_disconnected_with_the_reason_and_others_go_on() {
+    disconnected(large()).await;
+}
+
+#[tokio::test]
+async fn a_server_that_sends_many_messages_unasked_is_disconnected_with_the_reason_and_others_go_on() {
+    disconnected(small()).await;
+}
+
+async fn disconnected(floods: Vec<Flood>) {
+    let mut table = Table::new("what nobody asked for");
+    for (what, flood, why) in floods {
+        let scripted = both();
+        let session = scripted.lockhouse.serve().await;
+        let before = Scripted::outcome(&session, "'echo', {'text': 'well'}").await;
+        table.row(format!("{what}: control: before it"), ensure(before == "well", before));
+        let call = format!("'flood', {}", python(&flood));
+        let outcome = Scripted::outcome(&session, &call).await;
+        let is_after = flood["after"] == true;
+        let expected = if is_after { outcome == "soon" } else { outcome[0] == "upstream_unavailable" };
+        table.row(format!("{what}: its own call"), ensure(expected, &outcome));
+        let said = wait_until("it is disconnected", async || {
+            let said = session.said();
+            said.contains("the connection ended: it ").then_some(said)
+        });
+        let said = said.await;
+        table.row(format!("{what}: why is told"), ensure(said.contains(why), &said));
+        wait_until("its process is gone", async || (processes(&session).len() == 1).then_some(())).await;
+        // It is not started again at once, and a call is told why.
+        let next = Scripted::outcome(&session, "'echo', {'text': 'well'}").await;
+        let is_told =
+            next[0] == "upstream_unavailable" && next[1].as_str().is_some_and(|told| told.contains(why));
+        table.row(format!("{what}: the next call is told why"), ensure(is_told, &next));
+        table.row(format!("{what}: it is not started again"), ensure(scripted.count("starts") == 1, &said));
+        let honest = Scripted::value(&session, HONEST).await;
+        table.row(format!("{what}: an honest server"), ensure(honest == "well", honest));
+        let peak = peak_kib(&session);
+        table.row(format!("{what}: memory"), ensure(peak < MEMORY_KIB_MAX, format!("{peak} KiB")));
+        let logs = scripted.lockhouse.run(&["server", "logs", "scripted"]);
+        let is_kept = logs.stdout.contains("Lockhouse disconnected the server") && logs.stdout.contains(why);
+        table.row(format!("{what}: `server logs`"), ensure(is_kept, &logs));
+        let ended = session.close().await;
+        table.row(format!("{what}: ends"), ensure(ended.status == Some(0), ended));
+    }
+    table.finish();
+}
+
+/// As a Python literal.
+fn python(value: &Value) -> String {
+    value.to_string().replace("true", "True").replace("false", "False")
+}
+
+#[tokio::test]
+async fn what_honest_servers_send_is_within_the_limits() {
+    let scripted = both();
+    let session = scripted.lockhouse.serve().await;
+    let mut table = Table::new("much, and no more than a server may");
+    for (what, flood) in [
+        ("1,000 log messages", json!({"what": "logs", "bytes": 200, "count": 1_000})),
+        ("a log message of 60 KB", json!({"what": "logs", "bytes": 60_000})),
+        ("a log message that is too large is dropped", json!({"what": "logs", "bytes": 500_000})),
+        ("1,000 announcements", json!({"what": "updates", "bytes": 50, "count": 1_000})),
+        ("200 requests", json!({"what": "requests", "count": 200})),
+        ("stderr without end of line", json!({"what": "stderr", "bytes": 2_000_000})),
+        ("stderr of many lines", json!({"what": "stderr", "bytes": 50, "count": 20_000})),
+    ] {
+        let outcome = Scripted::outcome(&session, &format!("'flood', {flood}")).await;
+        table.row(what, ensure(outcome == "flooded", outcome));
+    }
+    let large = "from mcp_tools.scripted import large\nsum(len(large(bytes=7_000_000)) for _ in range(4))";
+    let large = Scripted::value(&session, large).await;
+    table.row("results of 7 MB", ensure(large.as_u64().is_some_and(|sum| sum > 27_000_000), large));
+    table.row("one start", ensure(scripted.count("starts") == 1, session.said()));
+    table.finish();
+}
+
+/// The beginning of a stream of events that answers a call, with what is not the answer before it.
+fn stream(request_id: &Value, filler: &str) -> HttpAnswer {
+    let text = json!({"content": [{"type": "text", "text": "seen"}]});
+    let answer = json!({"jsonrpc": "2.0", "id": request_id, "result": text});
+    let events = format!("{filler}data: {answer}\n\n");
+    HttpAnswer::Whole(200, vec![("Content-Type".into(), "text/event-stream".into())], events)
+}
+
+#[tokio::test]
+async fn a_stream_of_events_that_floods_is_given_up_with_the_reason() {
+    let message = |data: &str| format!("data: {data}\n\n");
+    let log = |data: &Value| {
+        let log = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": data}});
+        message(&log.to_string())
+    };
+    let ask = |id: &str| message(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string());
+    let mut table = Table::new("streams of events");
+    for (what, filler, why) in [
+        ("nothing besides", String::new(), None),
+        ("100 log messages", log(&json!("x")).repeat(100), None),
+        ("comments", ": still here\n\n".repeat(1_000), None),
+        ("a log message that is too large", log(&json!("x".repeat(500_000))), None),
+        ("small log messages", log(&json!("x")).repeat(50_000), Some(TOO_MUCH)),
+        ("1 MB of empty lists", log(&json!(vec![json!([]); 300_000])).repeat(8), Some(TOO_MUCH)),
+        ("an id of 900 KB", ask(&"x".repeat(900_000)), Some(LONG_NAME)),
+        ("comments without end", ": x\n".repeat(2 * MIB), Some(TOO_MUCH)),
+        ("fields that mean nothing", format!("id: {}\n\n", "x".repeat(6 * MIB)), Some(TOO_MUCH)),
+    ] {
+        let filler = filler.clone();
+        let server = HttpServer::start(move |request| match request.as_mcp(false) {
+            Some(answer) => answer,
+            None => stream(&request.message()["id"], &filler),
+        });
+        let config = format!("[servers.web]\nurl = \"{}\"\n", server.url("/mcp"));
+        let policy = "version = 1\n[servers.web]\nallow = [\"*\"]\n";
+        let session = Lockhouse::new().config(&config).policy(policy).serve().await;
+        let code = "from mcp_tools import ToolError, call_tool\n\
+            try: r = call_tool('web', 'look', {'at': 'x'})\nexcept ToolError as e: r = [e.code, str(e)]\nr";
+        let outcome = Scripted::value(&session, code).await;
+        match why {
+            None => table.row(format!("{what}: answered"), ensure(outcome == "seen", outcome)),
+            Some(why) => {
+                table.row(
+                    format!("{what}: its own call"),
+                    ensure(outcome[0] == "upstream_unavailable", outcome),
+                );
+                let told = wait_until("it is given up", async || session.said().contains(why).then_some(()));
+                told.await;
+                let next = Scripted::value(&session, code).await;
+                let is_told = next[1].as_str().is_some_and(|told| told.contains(why));
+                table.row(format!("{what}: the next call is told why"), ensure(is_told, next));
+            }
+        }
+        let peak = peak_kib(&session);
+        table.row(format!("{what}: memory"), ensure(peak < MEMORY_KIB_MAX, format!("{peak} KiB")));
+        let pid = session.pid();
+        let ended = session.close().await;
+        table.row(format!("{what}: ends"), ensure(ended.status == Some(0) && !is_alive(pid), ended));
+    }
+    table.finish();
+}
