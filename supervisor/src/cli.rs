@@ -20,6 +20,7 @@ mod runs;
 mod serve;
 mod server;
 mod sessions;
+mod shutdown;
 mod skills;
 mod status;
 mod stubs;
@@ -165,6 +166,7 @@ pub(crate) fn main() -> ExitCode {
         }
     });
     traces::flush();
+    shutdown::shut_down(runtime);
     if output::failed() { ExitCode::from(UNAVAILABLE) } else { status }
 }
 
