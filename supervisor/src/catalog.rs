@@ -11,6 +11,7 @@ mod shapes;
 mod signature;
 pub(crate) mod stubs;
 mod types;
+mod unmatched;
 mod wrapping;
 
 use lockhouse_protocol::ToolName;
@@ -21,6 +22,7 @@ pub(crate) use fingerprint::hex;
 pub(crate) use names::{folded, python_name};
 pub(crate) use search::{Corpus, Hit, rank};
 pub(crate) use shapes::{Lesson, Shapes};
+pub(crate) use unmatched::{members, unmatched};
 
 /// Tools of one server that are kept; the rest is dropped with a warning.
 pub(crate) const TOOLS_MAX: usize = 2_000;

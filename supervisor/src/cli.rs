@@ -5,6 +5,7 @@ mod output; // First: the others print through its macros.
 
 mod approvals;
 mod audit;
+mod configuration;
 mod confine;
 mod consent;
 mod demo;
@@ -30,7 +31,6 @@ mod token;
 mod tools;
 mod unavailable;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -85,6 +85,9 @@ enum Command {
     Init(init::Arguments),
     /// List, show, test, approve, remove and export the skills that code has saved
     Skills(skills::Arguments),
+    /// Check the configuration
+    #[command(subcommand)]
+    Config(configuration::Command),
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
@@ -150,6 +153,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Import(arguments) => import::import(&files, &arguments),
             Command::Init(arguments) => init::init(&files, &arguments),
             Command::Skills(arguments) => skills::skills(&files, arguments).await,
+            Command::Config(command) => configuration::configuration(&files, command),
             Command::Policy(command) => policy::policy(&files, command).await,
             Command::Status(arguments) => status::status(&arguments).await,
             Command::Runs(command) => runs::runs(command).await,
@@ -222,7 +226,7 @@ fn default_log(command: &Command) -> &'static str {
         Command::Tools(_) | Command::Stubs(_) | Command::Policy(_) => {
             "lockhouse=warn,lockhouse::upstream::hold=error,rmcp=off,error"
         }
-        Command::Server(_) | Command::Import(_) => {
+        Command::Server(_) | Command::Import(_) | Command::Config(_) => {
             "lockhouse=warn,lockhouse::upstream::hold=error,lockhouse::config::servers=error,rmcp=off,error"
         }
         _ => "lockhouse=warn,rmcp=off,error",
@@ -239,8 +243,7 @@ pub(crate) fn complain(error: &(impl std::error::Error + ?Sized), status: u8) ->
 fn complain_config(error: &ConfigError) -> ExitCode {
     match error {
         ConfigError::Faults(faults) => {
-            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            eprintln!("{}", faults.render(colour));
+            eprintln!("{}", faults.render(terminal::shows_colour()));
             ExitCode::from(USAGE)
         }
         ConfigError::Missing { .. } => complain(error, UNAVAILABLE),

@@ -174,6 +174,11 @@ impl Gate {
         self.audit.clone()
     }
 
+    /// The policy that is in force.
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        self.policy.now()
+    }
+
     pub(crate) fn upstreams(&self) -> &Upstreams {
         &self.upstreams
     }

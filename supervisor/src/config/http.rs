@@ -93,31 +93,43 @@ impl Limits {
     pub(super) fn checks(&self) -> [(bool, &'static str, &'static str); 17] {
         let seconds = |of: f64| (0.01..=3_600.0).contains(&of);
         [
-            ((1..=65_536).contains(&self.connections), "connections", "1 to 65536"),
-            ((1..=65_536).contains(&self.connections_per_peer), "connections_per_peer", "1 to 65536"),
+            ((1..=65_536).contains(&self.connections), "http.limits.connections", "1 to 65536"),
             (
-                (1..=65_536).contains(&self.connections_per_peer_per_second),
-                "connections_per_peer_per_second",
+                (1..=65_536).contains(&self.connections_per_peer),
+                "http.limits.connections_per_peer",
                 "1 to 65536",
             ),
-            (seconds(self.tls_seconds), "tls_seconds", "0.01 to 3600"),
-            (seconds(self.head_seconds), "head_seconds", "0.01 to 3600"),
-            (seconds(self.body_seconds), "body_seconds", "0.01 to 3600"),
-            (seconds(self.keep_alive_seconds), "keep_alive_seconds", "0.01 to 3600"),
-            (seconds(self.stall_seconds), "stall_seconds", "0.01 to 3600"),
-            ((16..=1_024).contains(&self.headers), "headers", "16 to 1024"),
-            ((8..=1_024).contains(&self.head_kib), "head_kib", "8 to 1024"),
-            ((1..=1_024).contains(&self.streams), "streams", "1 to 1024"),
-            ((64..=65_536).contains(&self.body_kib), "body_kib", "64 to 65536"),
-            ((1..=65_536).contains(&self.bodies_mib), "bodies_mib", "1 to 65536"),
+            (
+                (1..=65_536).contains(&self.connections_per_peer_per_second),
+                "http.limits.connections_per_peer_per_second",
+                "1 to 65536",
+            ),
+            (seconds(self.tls_seconds), "http.limits.tls_seconds", "0.01 to 3600"),
+            (seconds(self.head_seconds), "http.limits.head_seconds", "0.01 to 3600"),
+            (seconds(self.body_seconds), "http.limits.body_seconds", "0.01 to 3600"),
+            (seconds(self.keep_alive_seconds), "http.limits.keep_alive_seconds", "0.01 to 3600"),
+            (seconds(self.stall_seconds), "http.limits.stall_seconds", "0.01 to 3600"),
+            ((16..=1_024).contains(&self.headers), "http.limits.headers", "16 to 1024"),
+            ((8..=1_024).contains(&self.head_kib), "http.limits.head_kib", "8 to 1024"),
+            ((1..=1_024).contains(&self.streams), "http.limits.streams", "1 to 1024"),
+            ((64..=65_536).contains(&self.body_kib), "http.limits.body_kib", "64 to 65536"),
+            ((1..=65_536).contains(&self.bodies_mib), "http.limits.bodies_mib", "1 to 65536"),
             (
                 u64::from(self.bodies_mib) * 1_024 >= u64::from(self.body_kib),
-                "bodies_mib",
+                "http.limits.bodies_mib",
                 "at least body_kib: one body must have room",
             ),
-            ((1..=65_536).contains(&self.mcp_sessions), "mcp_sessions", "1 to 65536"),
-            ((1..=65_536).contains(&self.mcp_sessions_per_client), "mcp_sessions_per_client", "1 to 65536"),
-            ((0.01..=604_800.0).contains(&self.mcp_session_seconds), "mcp_session_seconds", "0.01 to 604800"),
+            ((1..=65_536).contains(&self.mcp_sessions), "http.limits.mcp_sessions", "1 to 65536"),
+            (
+                (1..=65_536).contains(&self.mcp_sessions_per_client),
+                "http.limits.mcp_sessions_per_client",
+                "1 to 65536",
+            ),
+            (
+                (0.01..=604_800.0).contains(&self.mcp_session_seconds),
+                "http.limits.mcp_session_seconds",
+                "0.01 to 604800",
+            ),
         ]
     }
 

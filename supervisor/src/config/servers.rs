@@ -11,7 +11,7 @@ use super::entry::LeftOut;
 use super::references::Surroundings;
 use super::roster::{Roster, usable};
 use super::unused::Unused;
-use super::{ConfigError, read};
+use super::{ConfigError, permissions, read};
 use crate::upstream::{ServerDefinition, ServerLimits};
 
 /// Servers of all files. Each is a process or a connection, held for as long as we run.
@@ -32,6 +32,7 @@ impl<'s> Gathering<'s> {
 
     /// A file that was named on the command line.
     pub(super) fn file(&mut self, path: &Path) -> Result<(), ConfigError> {
+        permissions::refuse_if_writable(path)?;
         let source = read(path)?;
         let listing = dialects::read(&source, self.surroundings)?;
         let listing = listing.ok_or_else(|| dialects::without_servers(&source))?;
