@@ -236,7 +236,9 @@ impl Settings {
         let tokens = admission::token_file(&self.document.http, &self.path, &surroundings);
         let tokens = tokens.map(|tokens| tokens.path().to_owned());
         let text = std::fs::read_to_string(&self.path).unwrap_or_default();
-        let mut files: Vec<PathBuf> = kept.chain(keys).chain(tokens).chain(referenced_files(&text)).collect();
+        let beside = self.path.parent().unwrap_or(Path::new(""));
+        let referenced = referenced_files(&text).map(|path| beside.join(surroundings.expand_home(path)));
+        let mut files: Vec<PathBuf> = kept.chain(keys).chain(tokens).chain(referenced).collect();
         files.sort_unstable();
         files.dedup();
         permissions::readable_secrets(files.into_iter())
@@ -442,9 +444,9 @@ pub(crate) fn readable_by_others<'p>(files: impl Iterator<Item = &'p Path>) -> V
 }
 
 /// The files that references in a text name: `${file:/PATH}`.
-fn referenced_files(text: &str) -> impl Iterator<Item = PathBuf> {
+fn referenced_files(text: &str) -> impl Iterator<Item = &str> {
     let after = text.split("${file:").skip(1);
-    after.filter_map(|after| after.split_once('}')).map(|(path, _)| PathBuf::from(path))
+    after.filter_map(|after| after.split_once('}')).map(|(path, _)| path)
 }
 
 /// Where what outlives this process is kept, for this user.

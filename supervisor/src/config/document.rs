@@ -339,14 +339,14 @@ impl Document {
         let Read { mut document, misfits, root } =
             partial::read::<Self>(&source.text).map_err(|misfit| diagnostic(source, misfit))?;
         let mut faults: Vec<_> = misfits.into_iter().map(|misfit| diagnostic(source, misfit)).collect();
-        match dialects::read_own(source, surroundings) {
-            Ok(servers) => document.servers = servers,
-            Err(of_servers) => faults.extend(of_servers.0),
-        }
         faults.extend(document.out_of_range().map(|(key, range)| {
             let title = format!("{key} is out of range");
             fault(source, partial::span_of(&root, key), &title, format!("use {range}"))
         }));
+        match dialects::read_own(source, surroundings) {
+            Ok(servers) => document.servers = servers,
+            Err(of_servers) => faults.extend(of_servers.0),
+        }
         if faults.is_empty() { Ok(document) } else { Err(Diagnostics(faults)) }
     }
 
