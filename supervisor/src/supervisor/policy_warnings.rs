@@ -10,7 +10,7 @@ use lockhouse_protocol::ServerName;
 use super::Supervisor;
 use crate::catalog::{Catalogue, unmatched};
 use crate::config::Settings;
-use crate::upstream::{ServerDefinition, Upstreams, remembered};
+use crate::upstream::{ServerDefinition, ToolSelection, Upstreams, remembered};
 
 impl Supervisor {
     /// The same as [`Supervisor::warn_about_policy`], of the settings with which this was started.
@@ -46,9 +46,11 @@ async fn warn(
     let mentioned = policy.servers().filter(|name| servers.contains_key(*name));
     futures_util::future::join_all(mentioned.map(async |server| {
         let Some(connection) = upstreams.get(server) else { return };
-        // A connection knows what the configuration admits alone; a tool that is switched off is no mistake of the policy.
         let live = connection.settled().await;
-        let catalogue = remembered(server).map(Arc::new).or(live);
+        // A connection knows what the configuration admits alone; a tool that is switched off is no mistake of the policy.
+        let selects = servers.get(server).is_some_and(|server| server.tools != ToolSelection::default());
+        let remembered = || remembered(server).map(Arc::new);
+        let catalogue = if selects { remembered().or(live) } else { live.or_else(remembered) };
         let Some(catalogue) = catalogue else { return };
         for warning in unmatched(policy, server, &catalogue).0 {
             tracing::warn!("{}", warning.short());
