@@ -5,7 +5,6 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{Gid, Group, Uid, User};
 
 use super::ConfigError;
@@ -60,15 +59,9 @@ pub(super) fn refuse_if_writable(path: &Path) -> Result<(), ConfigError> {
             continue;
         }
         let Some(writers) = others(&metadata, GROUP_WRITES, EVERYBODY_WRITES) else { continue };
-        // Volumes of containers are often open to all, and mounted so that nobody can write them.
-        if statvfs(part).is_ok_and(|of| of.flags().contains(FsFlags::ST_RDONLY)) {
-            continue;
-        }
+        let (part, mode) = (part.display(), metadata.mode() & 0o7777);
         let reason = format!(
-            "{writers} can change {} (mode {:04o}), and with it what code may do: run `chmod go-w {}`",
-            part.display(),
-            metadata.mode() & 0o7777,
-            part.display()
+            "{part} can be written by others ({writers}, mode {mode:04o}), who could change what code may do: run `chmod go-w {part}`"
         );
         return Err(ConfigError::Unusable { path: path.to_owned(), reason });
     }
@@ -107,14 +100,16 @@ fn others(metadata: &std::fs::Metadata, group: u32, everybody: u32) -> Option<St
 }
 
 /// Whether a group is its user's own, as where every user has one and the umask is 002: of the same name and without
-/// other members.
+/// other members. Of a container's host neither name is known here, and both have one number.
 fn is_private(group: u32, owner: u32) -> bool {
-    let (Ok(Some(group)), Ok(Some(owner))) =
-        (Group::from_gid(Gid::from_raw(group)), User::from_uid(Uid::from_raw(owner)))
-    else {
-        return false;
-    };
-    group.name == owner.name && group.mem.iter().all(|member| *member == owner.name)
+    let (of_group, of_owner) = (Group::from_gid(Gid::from_raw(group)), User::from_uid(Uid::from_raw(owner)));
+    match (of_group, of_owner) {
+        (Ok(Some(group)), Ok(Some(owner))) => {
+            group.name == owner.name && group.mem.iter().all(|member| *member == owner.name)
+        }
+        (Ok(None), Ok(None)) => group == owner,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -163,6 +158,7 @@ mod tests {
             assert!(is_private(own.gid.as_raw(), owner.uid.as_raw()));
         }
         assert!(!is_private(4_000_000_000, owner.uid.as_raw()));
+        assert!(is_private(4_000_000_000, 4_000_000_000) && !is_private(4_000_000_000, 4_000_000_001));
     }
 
     #[test]

@@ -7,11 +7,11 @@ use lockhouse_policies::{Diagnostic, Diagnostics, Policy, SKILLS, printable};
 use lockhouse_protocol::ServerName;
 use serde_json::{Value, json};
 
-use super::surroundings::Surroundings;
 use crate::catalog::unmatched;
 use crate::cli::USAGE;
 use crate::cli::terminal::{for_stdout, shows_colour};
 use crate::config::{self, ConfigError, Files, Settings};
+use crate::upstream::remembered;
 
 /// Which policy, and how to tell what is wrong with it.
 #[derive(Debug, clap::Args)]
@@ -90,8 +90,8 @@ impl Checked {
                 .collect();
         }
         let (mut warnings, mut tools_not_known) = (Diagnostics(Vec::new()), Vec::new());
-        if let (Ok(policy), Ok(_)) = (&policy, &settings) {
-            (warnings, tools_not_known) = compare(files, policy);
+        if let (Ok(policy), Ok(settings)) = (&policy, &settings) {
+            (warnings, tools_not_known) = compare(settings, policy);
         }
         let faults = policy.err().into_iter().chain(settings.err()).collect();
         Self { files: checked, faults, servers, not_in_policy, not_configured, warnings, tools_not_known }
@@ -145,13 +145,12 @@ impl Checked {
 
 /// What the policy says of tools and parameters that a configured server does not have, and the servers whose tools nobody
 /// knows. No server is started for it.
-fn compare(files: &Files, policy: &Policy) -> (Diagnostics, Vec<ServerName>) {
-    let mut surroundings = Surroundings::of(files);
-    let configured: Vec<ServerName> = surroundings.servers().cloned().collect();
+fn compare(settings: &Settings, policy: &Policy) -> (Diagnostics, Vec<ServerName>) {
     let (mut warnings, mut not_known) = (Vec::new(), Vec::new());
-    for server in policy.servers().filter(|server| configured.contains(server)) {
-        match surroundings.catalogue(server) {
-            Some(catalogue) => warnings.extend(unmatched(policy, server, catalogue).0),
+    for server in policy.servers() {
+        let Some(definition) = settings.servers.get(server) else { continue };
+        match remembered(server, definition, &settings.places) {
+            Some(catalogue) => warnings.extend(unmatched(policy, server, &catalogue).0),
             None => not_known.push(server.clone()),
         }
     }
