@@ -8,6 +8,7 @@ mod path;
 mod scalar;
 
 use std::fmt;
+use std::ops::Range;
 
 use serde_json::{Map, Value};
 
@@ -29,6 +30,8 @@ pub(crate) struct Condition {
     pub(crate) test: Test,
     /// Whether a call without this argument meets it.
     pub(crate) optional: bool,
+    /// Where the argument's name starts and ends in the text.
+    pub(crate) span: Range<usize>,
 }
 
 /// What is asked.

@@ -23,6 +23,7 @@ pub struct Diagnostic {
     title: String,
     label: String,
     help: Option<String>,
+    is_warning: bool,
 }
 
 impl Diagnostic {
@@ -41,7 +42,15 @@ impl Diagnostic {
             title: shown(&title.into()),
             label: shown(&label.into()),
             help: None,
+            is_warning: false,
         }
+    }
+
+    /// As a warning: the file can be used, and may not do what its author meant.
+    #[must_use]
+    pub fn as_warning(mut self) -> Self {
+        self.is_warning = true;
+        self
     }
 
     /// Adds what the reader can do about it.
@@ -87,19 +96,22 @@ impl Diagnostic {
         self.excerpt.as_ref().map(|excerpt| excerpt.column)
     }
 
-    /// On one line, as compilers tell it and editors read it: `FILE:LINE:COLUMN: error: TITLE: LABEL; HELP`.
+    /// On one line, as compilers tell it and editors read it: `FILE:LINE:COLUMN: error: TITLE: LABEL; HELP`,
+    /// or `warning` in place of `error`.
     #[must_use]
     pub fn short(&self) -> String {
         let place = self.excerpt.as_ref().map(|excerpt| format!(":{}:{}", excerpt.line, excerpt.column));
         let label = if self.label.is_empty() { String::new() } else { format!(": {}", self.label) };
         let help = self.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
-        format!("{}{}: error: {}{label}{help}", self.path, place.unwrap_or_default(), self.title)
+        let kind = if self.is_warning { "warning" } else { "error" };
+        format!("{}{}: {kind}: {}{label}{help}", self.path, place.unwrap_or_default(), self.title)
     }
 
     /// As text for a person: file, line, caret and help. `colour` adds ANSI escapes.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
-        let mut group = Group::with_title(Level::ERROR.primary_title(&self.title));
+        let level = if self.is_warning { Level::WARNING } else { Level::ERROR };
+        let mut group = Group::with_title(level.primary_title(&self.title));
         match &self.excerpt {
             Some(excerpt) => {
                 let mark = AnnotationKind::Primary.span(excerpt.marked.clone()).label(&self.label);

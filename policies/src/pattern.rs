@@ -121,7 +121,7 @@ impl Pattern {
         matches!(self.0, Kind::Prefix(_))
     }
 
-    fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         match &self.0 {
             Kind::Exact(name) => name == text,
             Kind::Prefix(prefix) => text.starts_with(prefix.as_str()),

@@ -1,6 +1,7 @@
 //! Rules: what becomes of a tool's calls, by their arguments.
 
 use std::fmt;
+use std::ops::Range;
 
 use serde_json::{Map, Value};
 
@@ -17,6 +18,8 @@ pub(crate) struct Rule {
     pub(crate) effect: Effect,
     /// The line of its tool.
     pub(crate) line: usize,
+    /// Where its tool starts and ends in the text.
+    pub(crate) span: Range<usize>,
 }
 
 /// The rules of a table, in the order in which they count.

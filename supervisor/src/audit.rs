@@ -41,7 +41,7 @@ pub(crate) use person::Person;
 pub(crate) use record::{About, Administration, Arguments, Event, Record};
 pub(crate) use redaction::REDACTED;
 pub(crate) use segment::{SegmentName, segments};
-pub(crate) use sign::{PublicKey, SecretError};
+pub(crate) use sign::{PublicKey, SecretError, key_files};
 
 use crate::catalog::hex;
 use crate::execution::Language;

@@ -11,6 +11,7 @@ mod shapes;
 mod signature;
 pub(crate) mod stubs;
 mod types;
+mod unmatched;
 mod visible;
 mod wrapping;
 
@@ -23,6 +24,7 @@ pub(crate) use fingerprint::{digest, hex};
 pub(crate) use names::{folded, python_name};
 pub(crate) use search::{Corpus, Hit, rank};
 pub(crate) use shapes::{Lesson, Shapes};
+pub(crate) use unmatched::{members, unmatched};
 pub(crate) use visible::visible_json;
 
 /// Tools of one server that are kept; the rest is dropped with a warning.

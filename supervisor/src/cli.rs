@@ -6,6 +6,7 @@ mod output; // First: the others print through its macros.
 mod approvals;
 mod audit;
 mod command_log;
+mod configuration;
 mod confine;
 mod consent;
 mod demo;
@@ -21,6 +22,7 @@ mod runs;
 mod serve;
 mod server;
 mod sessions;
+mod shutdown;
 mod skills;
 mod status;
 mod stubs;
@@ -30,7 +32,6 @@ mod token;
 mod tools;
 mod unavailable;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -85,6 +86,9 @@ enum Command {
     Init(init::Arguments),
     /// List, show, test, approve, remove and export the skills that code has saved
     Skills(skills::Arguments),
+    /// Check the configuration
+    #[command(subcommand)]
+    Config(configuration::Command),
     /// Write, check and explain the policy
     #[command(subcommand)]
     Policy(policy::Command),
@@ -150,6 +154,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Import(arguments) => import::import(&files, &arguments),
             Command::Init(arguments) => init::init(&files, &arguments),
             Command::Skills(arguments) => skills::skills(&files, arguments).await,
+            Command::Config(command) => configuration::configuration(&files, command),
             Command::Policy(command) => policy::policy(&files, command).await,
             Command::Status(arguments) => status::status(&arguments).await,
             Command::Runs(command) => runs::runs(command).await,
@@ -166,6 +171,7 @@ pub(crate) fn main() -> ExitCode {
         }
     });
     traces::flush();
+    shutdown::shut_down(runtime);
     if output::failed() { ExitCode::from(UNAVAILABLE) } else { status }
 }
 
@@ -221,7 +227,7 @@ fn default_log(command: &Command) -> &'static str {
         Command::Tools(_) | Command::Stubs(_) | Command::Policy(_) => {
             "lockhouse=warn,lockhouse::upstream::hold=error,rmcp=off,error"
         }
-        Command::Server(_) | Command::Import(_) => {
+        Command::Server(_) | Command::Import(_) | Command::Config(_) => {
             "lockhouse=warn,lockhouse::upstream::hold=error,lockhouse::config::servers=error,rmcp=off,error"
         }
         _ => "lockhouse=warn,rmcp=off,error",
@@ -238,8 +244,7 @@ pub(crate) fn complain(error: &(impl std::error::Error + ?Sized), status: u8) ->
 fn complain_config(error: &ConfigError) -> ExitCode {
     match error {
         ConfigError::Faults(faults) => {
-            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            eprintln!("{}", faults.render(colour));
+            eprintln!("{}", faults.render(terminal::shows_colour()));
             ExitCode::from(USAGE)
         }
         ConfigError::Missing { .. } => complain(error, UNAVAILABLE),

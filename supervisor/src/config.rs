@@ -13,6 +13,8 @@ mod http;
 mod insertion;
 mod locate;
 mod own_table;
+mod partial;
+mod permissions;
 mod permit;
 mod plaintext;
 mod policy_file;
@@ -32,7 +34,7 @@ use lockhouse_policies::{Diagnostic, Diagnostics, Policy, Source};
 use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
 
 use crate::access::{ClientLimits, TokenFile};
-use crate::audit::{AuditSettings, digest};
+use crate::audit::{self, AuditSettings, digest};
 use crate::execution::ExecutionLimits;
 use crate::front::RunSettings;
 use crate::front::http::{Address, HttpSettings};
@@ -53,8 +55,9 @@ pub(crate) use edit::Edit;
 pub(crate) use entry::{Entry, LeftOut};
 pub(crate) use insertion::{Insertion, StartEntry, insert};
 pub(crate) use own_table::own_table;
+pub(crate) use permissions::ReadableSecret;
 pub(crate) use permit::{Leave, permit};
-pub(crate) use plaintext::{keep, looks_secret};
+pub(crate) use plaintext::{keep, looks_secret, with_references};
 pub(crate) use policy_file::PolicyFile;
 pub(crate) use references::{Surroundings, Unresolved};
 pub(crate) use roster::usable;
@@ -181,6 +184,8 @@ pub(crate) struct Settings {
     /// The hash of the configuration and the servers files as they were read; none where there is no file.
     pub(crate) digest: Option<String>,
     document: document::Document,
+    /// The configuration file; empty where there is none.
+    path: PathBuf,
 }
 
 impl Settings {
@@ -198,6 +203,9 @@ impl Settings {
         gathering.list(&path.display().to_string(), document.servers.clone());
         for file in &document.servers_files {
             gathering.named_file(file, &path)?;
+        }
+        if let Some(state) = locate::state_directory() {
+            permissions::refuse_if_writable(&state)?;
         }
         let requirements = Requirements::load(document.server_limits(), &surroundings)?;
         let digests: Vec<String> = document.digest.iter().chain(gathering.digests()).cloned().collect();
@@ -234,7 +242,24 @@ impl Settings {
             health_tool: document.tools.health,
             digest: digest::of_files(&digests),
             document,
+            path,
         })
+    }
+
+    /// Files with secrets that others can read: keys, tokens, and what the configuration refers to.
+    pub(crate) fn readable_secrets(&self) -> Vec<ReadableSecret> {
+        let surroundings = Surroundings::of_process();
+        let kept = secrets_directory().into_iter().flat_map(|directory| permissions::files_in(&directory));
+        let keys = audit::key_files(&self.audit.keys);
+        let tokens = admission::token_file(&self.document.http, &self.path, &surroundings);
+        let tokens = tokens.map(|tokens| tokens.path().to_owned());
+        let text = std::fs::read_to_string(&self.path).unwrap_or_default();
+        let beside = self.path.parent().unwrap_or(Path::new(""));
+        let referenced = referenced_files(&text).map(|path| beside.join(surroundings.expand_home(path)));
+        let mut files: Vec<PathBuf> = kept.chain(keys).chain(tokens).chain(referenced).collect();
+        files.sort_unstable();
+        files.dedup();
+        permissions::readable_secrets(files.into_iter())
     }
 
     /// The tables of the configuration that differ and that nobody looks at while Lockhouse runs.
@@ -299,15 +324,22 @@ fn load_document(
     files: &Files,
     surroundings: &Surroundings,
 ) -> Result<(document::Document, PathBuf), ConfigError> {
-    match locate::file(files.config.as_deref(), "config.toml") {
+    match config_path(files) {
         Some(path) => {
+            permissions::refuse_if_writable(&path)?;
             let source = read(&path)?;
             let mut document = document::Document::parse(&source, surroundings)?;
             document.digest = Some(digest::of_text(&source.text));
+            document.expand_home(surroundings);
             Ok((document, path))
         }
         None => Ok((document::Document::default(), PathBuf::new())),
     }
+}
+
+/// The configuration that is in force, if there is a file.
+pub(crate) fn config_path(files: &Files) -> Option<PathBuf> {
+    locate::file(files.config.as_deref(), "config.toml")
 }
 
 /// What the log is written in, of the configuration alone; its default where that cannot be read, which is told later.
@@ -382,7 +414,10 @@ fn audit_settings(document: &document::Audit) -> Result<AuditSettings, ConfigErr
 /// [`ConfigError`], with every fault of the file that it is about.
 pub(crate) fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
     let own = match find_policy(files) {
-        Some(path) => Policy::parse(read(&path)?)?,
+        Some(path) => {
+            permissions::refuse_if_writable(&path)?;
+            Policy::parse(read(&path)?)?
+        }
         None => Policy::empty(),
     };
     Ok(requirements::policies()?.into_iter().fold(own, Policy::under))
@@ -421,6 +456,17 @@ pub(crate) fn load_token_file(files: &Files) -> Result<TokenFile, ConfigError> {
 /// Where values are kept that are not written down in the configuration.
 pub(crate) fn secrets_directory() -> Option<PathBuf> {
     Some(locate::user_directory()?.join("secrets"))
+}
+
+/// Those of some files with secrets that others can read.
+pub(crate) fn readable_by_others<'p>(files: impl Iterator<Item = &'p Path>) -> Vec<ReadableSecret> {
+    permissions::readable_secrets(files.map(Path::to_owned))
+}
+
+/// The files that references in a text name: `${file:/PATH}`.
+fn referenced_files(text: &str) -> impl Iterator<Item = &str> {
+    let after = text.split("${file:").skip(1);
+    after.filter_map(|after| after.split_once('}')).map(|(path, _)| path)
 }
 
 /// Where what outlives this process is kept, for this user.

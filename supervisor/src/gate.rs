@@ -179,6 +179,11 @@ impl Gate {
         self.policy.digest()
     }
 
+    /// The policy that is in force.
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        self.policy.now()
+    }
+
     pub(crate) fn upstreams(&self) -> &Upstreams {
         &self.upstreams
     }

@@ -2,6 +2,7 @@
 
 mod direct;
 mod health;
+mod policy_warnings;
 mod reload;
 
 use std::sync::{Arc, Mutex};

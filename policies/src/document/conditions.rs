@@ -43,7 +43,7 @@ fn condition(reader: &mut Reader<'_, '_>, name: &Key<'_>, value: &Value<'_>) -> 
         DeValue::Table(table) => table_condition(reader, name, table)?,
         _ => (Test::OneOf(scalars(reader, value)?), false),
     };
-    Some(Condition { argument, test, optional })
+    Some(Condition { argument, test, optional, span: name.span() })
 }
 
 fn table_condition(reader: &mut Reader<'_, '_>, name: &Key<'_>, table: &DeTable<'_>) -> Option<(Test, bool)> {

@@ -22,13 +22,7 @@ const EXAMPLES_MAX: usize = 50;
 
 const RULE_KEYS: &str = "a rule has the keys `tool`, `when`, `effect`, `match` and `not_match`";
 
-/// A rule, and where its tool stands in the text.
-pub(super) struct Written {
-    pub(super) rule: Rule,
-    span: Range<usize>,
-}
-
-pub(super) fn rules(reader: &mut Reader<'_, '_>, table: &str, value: &Value<'_>) -> Vec<Written> {
+pub(super) fn rules(reader: &mut Reader<'_, '_>, table: &str, value: &Value<'_>) -> Vec<Rule> {
     let help = format!("write [[{table}.rules]] and below it tool = \"...\" and effect = \"...\"");
     let Some(written) = value.get_ref().as_array() else {
         let title = format!("`rules` must be a list of tables, not {}", kind_of(value));
@@ -57,7 +51,7 @@ pub(super) fn rules(reader: &mut Reader<'_, '_>, table: &str, value: &Value<'_>)
     rules
 }
 
-fn rule(reader: &mut Reader<'_, '_>, span: Range<usize>, table: &DeTable<'_>) -> Option<Written> {
+fn rule(reader: &mut Reader<'_, '_>, span: Range<usize>, table: &DeTable<'_>) -> Option<Rule> {
     for key in ["tool", "effect"] {
         if !table.contains_key(key) {
             let title = format!("this rule has no `{key}`");
@@ -84,9 +78,9 @@ fn rule(reader: &mut Reader<'_, '_>, span: Range<usize>, table: &DeTable<'_>) ->
         }
     }
     let ((tool, span), effect, conditions) = (tool?, effect?, conditions?);
-    let rule = Rule { tool, conditions, effect, line: reader.line(&span) };
+    let rule = Rule { tool, conditions, effect, line: reader.line(&span), span };
     check_examples(reader, &rule, &examples);
-    Some(Written { rule, span })
+    Some(rule)
 }
 
 fn read_effect(reader: &mut Reader<'_, '_>, value: &Value<'_>) -> Option<Effect> {
@@ -185,14 +179,14 @@ fn json(value: &Value<'_>) -> Result<Json, Range<usize>> {
 }
 
 /// Finds rules that permit in vain.
-pub(super) fn refuse_dead_rules(reader: &mut Reader<'_, '_>, rules: &[Written], deny: &List) {
-    for Written { rule, span } in rules.iter().filter(|written| written.rule.effect != Effect::Deny) {
+pub(super) fn refuse_dead_rules(reader: &mut Reader<'_, '_>, rules: &[Rule], deny: &List) {
+    for rule in rules.iter().filter(|rule| rule.effect != Effect::Deny) {
         let Some(stronger) = deny.covering(&rule.tool) else { continue };
         let title = format!("this rule for \"{}\" can never apply", rule.tool);
         let help = format!(
             "line {} has \"{}\" in `deny`, which no rule overrides: remove this rule, or narrow that one",
             stronger.line, stronger.pattern
         );
-        reader.refuse(span.clone(), title, "all of it is denied", help);
+        reader.refuse(rule.span.clone(), title, "all of it is denied", help);
     }
 }

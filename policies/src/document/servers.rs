@@ -8,11 +8,11 @@ use toml::de::DeTable;
 use super::limits::{self, LIMIT_KEYS};
 use super::lists::{list, refuse_dead_entries};
 use super::reader::{Key, Reader, Value, kind_of};
-use super::rules::{self, Written};
+use super::rules;
 use crate::layer::Servers;
 use crate::pattern::Subject;
 use crate::printable::printable;
-use crate::rule::Rules;
+use crate::rule::{Rule, Rules};
 use crate::table::{OnChange, Pin, ServerTable};
 
 const SERVER_KEYS: &str = "a server's table has the keys `allow`, `ask`, `deny`, `resources`, `prompts`, `rules`, \
@@ -67,11 +67,11 @@ fn server(reader: &mut Reader<'_, '_>, within: &str, name: &Key<'_>, value: &Val
     }
     table.limits = limits::limits(reader, written);
     refuse_dead(reader, &table, &rules);
-    table.rules = Rules::new(rules.into_iter().map(|written| written.rule).collect());
+    table.rules = Rules::new(rules);
     table
 }
 
-fn refuse_dead(reader: &mut Reader<'_, '_>, table: &ServerTable, rules: &[Written]) {
+fn refuse_dead(reader: &mut Reader<'_, '_>, table: &ServerTable, rules: &[Rule]) {
     let Some(deny) = &table.deny else { return };
     for (name, list) in table.lists().filter(|(name, _)| *name != "deny") {
         refuse_dead_entries(reader, name, list, deny);

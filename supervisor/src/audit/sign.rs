@@ -16,6 +16,11 @@ const SALT_FILE: &str = "audit-salt";
 const SALT_BYTES: usize = 32;
 /// A key of this kind has 83 bytes.
 const FILE_BYTES_MAX: u64 = 1024;
+/// The files in a directory that hold secrets of the audit log.
+pub(crate) fn key_files(directory: &std::path::Path) -> [std::path::PathBuf; 2] {
+    [KEY_FILE, SALT_FILE].map(|name| directory.join(name))
+}
+
 /// Keeps what is signed here apart from anything else that is ever signed with the same key.
 const DOMAIN: &[u8] = b"lockhouse audit 1\n";
 

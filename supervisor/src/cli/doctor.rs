@@ -8,8 +8,9 @@ use lockhouse_protocol::{Finding, Verdict};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::terminal::harmless;
 use super::{UNAVAILABLE, load, start_with, table};
-use crate::config::Files;
+use crate::config::{Files, ReadableSecret};
 use crate::execution::Language;
 use crate::pool::PoolError;
 use crate::protections::describe;
@@ -32,6 +33,8 @@ struct Report {
     engines: Vec<Engine>,
     /// One for each protection, the worst of both engines.
     findings: Vec<Finding>,
+    /// Files with secrets that others can read. What others can write is refused before there is a report.
+    secrets: Vec<ReadableSecret>,
 }
 
 struct Engine {
@@ -47,12 +50,13 @@ pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
+    let secrets = settings.readable_secrets();
     settings.servers.clear();
     let supervisor = match start_with(settings, policy, &languages) {
         Ok(supervisor) => supervisor,
         Err(status) => return status,
     };
-    let mut report = Report::default();
+    let mut report = Report { secrets, ..Report::default() };
     for language in languages {
         let (engine, findings) = engine(&supervisor, language).await;
         report.engines.push(engine);
@@ -135,10 +139,18 @@ impl Report {
                 "fix": described.fix,
             })
         };
+        let secret = |secret: &ReadableSecret| {
+            let ReadableSecret { path, readers, mode } = secret;
+            json!({
+                "file": path.display().to_string(), "readers": readers, "mode": format!("{mode:04o}"),
+                "fix": secret.fix(),
+            })
+        };
         json!({
             "level": self.level(),
             "engines": self.engines.iter().map(engine).collect::<Vec<_>>(),
             "protections": self.findings.iter().map(row).collect::<Vec<_>>(),
+            "readable_secrets": self.secrets.iter().map(secret).collect::<Vec<_>>(),
         })
     }
 
@@ -155,6 +167,9 @@ impl Report {
             let texts = [finding.found.as_str(), described.second_layer, described.gain, fix(finding)];
             cells.iter().chain(&texts).map(|cell| (*cell).to_owned()).collect()
         };
+        for secret in &self.secrets {
+            println!("warning: {}", harmless(&secret.to_string()));
+        }
         let rows: Vec<Vec<String>> = self.findings.iter().map(row).collect();
         let head =
             ["protection", "needed for", "", "found", "second layer", "without it an attacker gains", "fix"];

@@ -78,6 +78,7 @@ fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, ConfigEr
     if let Some(backup) = backup {
         println!("what it was is in {}", backup.display());
     }
+    warn_of_copies(&taken);
     println!(
         "nothing is allowed by that: `lockhouse policy init` writes a policy from what the servers offer"
     );
@@ -85,6 +86,30 @@ fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, ConfigEr
         "`lockhouse init` points your AI clients at Lockhouse; the entries that were taken can then go from their files"
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// The secrets of what was taken are still where they were found.
+fn warn_of_copies(taken: &[&Candidate]) {
+    let mut files: Vec<&Path> = Vec::new();
+    for candidate in taken {
+        let names = candidate.taken().map(|(_, entry)| secrets(entry)).unwrap_or_default();
+        if names.is_empty() {
+            continue;
+        }
+        let (place, server) = (format!("{}:{}", candidate.path.display(), candidate.line), &candidate.name);
+        eprintln!(
+            "lockhouse: warning: {} still has in the clear, of server {}: {}. Take the server out of that file once it works here",
+            harmless(&place),
+            harmless(server),
+            harmless(&names.join(", "))
+        );
+        if !files.contains(&candidate.path.as_path()) {
+            files.push(&candidate.path);
+        }
+    }
+    for secret in config::readable_by_others(files.into_iter()) {
+        eprintln!("lockhouse: warning: {}", harmless(&secret.to_string()));
+    }
 }
 
 fn sources(from: Option<&str>, surroundings: &Surroundings) -> Vec<Listed> {

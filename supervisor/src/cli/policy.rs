@@ -1,6 +1,6 @@
 //! `lockhouse policy`: tools for the people who write it.
 
-mod check;
+pub(super) mod check;
 mod diff;
 mod dry_run;
 mod explain;

@@ -48,6 +48,9 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
+    for secret in settings.readable_secrets() {
+        tracing::warn!("{secret}");
+    }
     let door = match arguments.over_http() {
         true => match open(settings.http.clone(), arguments.listen).await {
             Ok(door) => Some(door),
@@ -64,6 +67,7 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         Ok(supervisor) => Arc::new(supervisor),
         Err(status) => return status,
     };
+    supervisor.warn_about_first_policy();
     let closing = supervisor.life().closing().clone();
     end_on_signal(supervisor.life(), is_http);
     tokio::spawn(notify::keep(supervisor.clone()));

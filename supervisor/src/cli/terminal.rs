@@ -19,6 +19,11 @@ pub(crate) fn for_stderr(text: &str) -> String {
     if std::io::stderr().is_terminal() { harmless(text) } else { text.to_owned() }
 }
 
+/// Whether what is written to standard error may be in colour.
+pub(super) fn shows_colour() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 
 use super::dialects::{self, Listed};
 use super::http::Http;
+use super::partial::{self, Misfit, Read};
 use super::references::Surroundings;
 use crate::audit::REDACTED;
 use crate::front::http::Address;
@@ -338,18 +339,28 @@ fn local_addresses<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Addr
 impl Document {
     /// Reads and checks the file.
     pub(super) fn parse(source: &Source, surroundings: &Surroundings) -> Result<Self, Diagnostics> {
-        let mut document: Self = toml::from_str(&source.text).map_err(|error| unreadable(source, error))?;
-        let mut faults = Vec::new();
+        let Read { mut document, misfits, root } =
+            partial::read::<Self>(&source.text).map_err(|misfit| diagnostic(source, misfit))?;
+        let mut faults: Vec<_> = misfits.into_iter().map(|misfit| diagnostic(source, misfit)).collect();
+        faults.extend(document.out_of_range().map(|(key, range)| {
+            let title = format!("{key} is out of range");
+            fault(source, partial::span_of(&root, key), &title, format!("use {range}"))
+        }));
         match dialects::read_own(source, surroundings) {
             Ok(servers) => document.servers = servers,
             Err(of_servers) => faults.extend(of_servers.0),
         }
-        faults.extend(document.out_of_range().map(|(key, range)| {
-            let mut places = source.text.match_indices(key).map(|(start, _)| start..start + key.len());
-            let span = places.find(|span| !may_hold_secrets(&source.text, span.start));
-            Diagnostic::new(source, span, format!("{key} is out of range"), format!("use {range}"))
-        }));
         if faults.is_empty() { Ok(document) } else { Err(Diagnostics(faults)) }
+    }
+
+    /// Puts the home directory in place of a leading `~` of every path that is not expanded where it is used.
+    pub(super) fn expand_home(&mut self, surroundings: &Surroundings) {
+        let Self { python, javascript, audit, .. } = self;
+        let paths =
+            [&mut python.interpreter, &mut python.extension, &mut javascript.worker, &mut audit.directory];
+        for path in paths.into_iter().flatten() {
+            *path = surroundings.expand_home(&path.to_string_lossy());
+        }
     }
 
     /// The tables that differ and are looked at only when Lockhouse starts.
@@ -384,52 +395,56 @@ impl Document {
         let oauth = self.http.oauth.as_ref();
         let is_rate = |text: &str| Rate::parse(text).is_some();
         let checks = [
-            ((0.01..=86_400.0).contains(&limits.timeout_seconds), "timeout_seconds", "0.01 to 86400"),
-            ((0.01..=3_600.0).contains(&limits.question_seconds), "question_seconds", "0.01 to 3600"),
-            (wait.is_none_or(|wait| (0.01..=3_600.0).contains(&wait)), "wait_seconds", "0.01 to 3600"),
-            ((1..=60_000).contains(&limits.grace_ms), "grace_ms", "1 to 60000"),
-            ((1..=86_400).contains(&limits.cpu_seconds), "cpu_seconds", "1 to 86400"),
-            ((16..=1_048_576).contains(&limits.memory_mib), "memory_mib", "16 to 1048576"),
-            ((1..=8_192).contains(&limits.code_kib), "code_kib", "1 to 8192"),
-            ((1..=65_536).contains(&limits.output_kib), "output_kib", "1 to 65536"),
-            ((1..=1_000_000).contains(&limits.calls), "calls", "1 to 1000000"),
-            ((1..=1_024).contains(&limits.parallel_calls), "parallel_calls", "1 to 1024"),
-            ((64..=61_440).contains(&limits.frame_kib), "frame_kib", "64 to 61440"),
+            ((0.01..=86_400.0).contains(&limits.timeout_seconds), "limits.timeout_seconds", "0.01 to 86400"),
+            ((0.01..=3_600.0).contains(&limits.question_seconds), "limits.question_seconds", "0.01 to 3600"),
+            (
+                wait.is_none_or(|wait| (0.01..=3_600.0).contains(&wait)),
+                "approvals.wait_seconds",
+                "0.01 to 3600",
+            ),
+            ((1..=60_000).contains(&limits.grace_ms), "limits.grace_ms", "1 to 60000"),
+            ((1..=86_400).contains(&limits.cpu_seconds), "limits.cpu_seconds", "1 to 86400"),
+            ((16..=1_048_576).contains(&limits.memory_mib), "limits.memory_mib", "16 to 1048576"),
+            ((1..=8_192).contains(&limits.code_kib), "limits.code_kib", "1 to 8192"),
+            ((1..=65_536).contains(&limits.output_kib), "limits.output_kib", "1 to 65536"),
+            ((1..=1_000_000).contains(&limits.calls), "limits.calls", "1 to 1000000"),
+            ((1..=1_024).contains(&limits.parallel_calls), "limits.parallel_calls", "1 to 1024"),
+            ((64..=61_440).contains(&limits.frame_kib), "limits.frame_kib", "64 to 61440"),
             (
                 limits.code_kib < limits.frame_kib,
-                "code_kib",
+                "limits.code_kib",
                 "less than frame_kib: code travels in one message",
             ),
-            ((256..=1_048_576).contains(&limits.shown_bytes), "shown_bytes", "256 to 1048576"),
-            ((1..=64).contains(&pool.idle), "idle", "1 to 64"),
-            ((1..=1_024).contains(&pool.running), "running", "1 to 1024"),
-            ((1..=65_536).contains(&pool.queue), "queue", "1 to 65536"),
-            ((1..=65_536).contains(&pool.queue_per_client), "queue_per_client", "1 to 65536"),
-            ((1..=1_000_000).contains(&pool.recycle_after), "recycle_after", "1 to 1000000"),
-            ((1..=86_400).contains(&pool.recycle_seconds), "recycle_seconds", "1 to 86400"),
-            ((1..=256).contains(&sessions.max), "max", "1 to 256"),
-            (is_rate(&clients.requests), "requests", "such as \"1200/min\", per s, min, h or d"),
-            (is_rate(&clients.runs), "runs", "such as \"30/min\", per s, min, h or d"),
-            ((1..=1_024).contains(&clients.running), "running", "1 to 1024"),
-            ((1..=256).contains(&clients.sessions), "sessions", "1 to 256"),
-            (oauth.is_none_or(|of| of.leeway_seconds <= 600), "leeway_seconds", "0 to 600"),
+            ((256..=1_048_576).contains(&limits.shown_bytes), "limits.shown_bytes", "256 to 1048576"),
+            ((1..=64).contains(&pool.idle), "pool.idle", "1 to 64"),
+            ((1..=1_024).contains(&pool.running), "pool.running", "1 to 1024"),
+            ((1..=65_536).contains(&pool.queue), "pool.queue", "1 to 65536"),
+            ((1..=65_536).contains(&pool.queue_per_client), "pool.queue_per_client", "1 to 65536"),
+            ((1..=1_000_000).contains(&pool.recycle_after), "pool.recycle_after", "1 to 1000000"),
+            ((1..=86_400).contains(&pool.recycle_seconds), "pool.recycle_seconds", "1 to 86400"),
+            ((1..=256).contains(&sessions.max), "sessions.max", "1 to 256"),
+            (is_rate(&clients.requests), "clients.requests", "such as \"1200/min\", per s, min, h or d"),
+            (is_rate(&clients.runs), "clients.runs", "such as \"30/min\", per s, min, h or d"),
+            ((1..=1_024).contains(&clients.running), "clients.running", "1 to 1024"),
+            ((1..=256).contains(&clients.sessions), "clients.sessions", "1 to 256"),
+            (oauth.is_none_or(|of| of.leeway_seconds <= 600), "http.oauth.leeway_seconds", "0 to 600"),
             (
                 oauth.is_none_or(|of| (1..=3_600).contains(&of.refetch_seconds)),
-                "refetch_seconds",
+                "http.oauth.refetch_seconds",
                 "1 to 3600",
             ),
-            ((0.01..=86_400.0).contains(&sessions.idle_seconds), "idle_seconds", "0.01 to 86400"),
-            ((0.01..=86_400.0).contains(&sessions.life_seconds), "life_seconds", "0.01 to 86400"),
-            ((0.0..=600.0).contains(&runs.wait_seconds), "wait_seconds", "0 to 600 in [runs]"),
-            ((0..=4_096).contains(&runs.background), "background", "0 to 4096"),
-            ((0..=4_096).contains(&runs.background_per_client), "background_per_client", "0 to 4096"),
-            ((0..=8_760).contains(&self.catalogue.lifetime_hours), "lifetime_hours", "0 to 8760"),
-            ((0..=65_536).contains(&self.results.keep_mib), "keep_mib", "0 to 65536"),
-            ((1..=604_800).contains(&self.results.keep_seconds), "keep_seconds", "1 to 604800"),
-            (self.skills.directories.len() <= DIRECTORIES_MAX, "directories", "at most 20"),
-            ((1..=3_650).contains(&self.audit.keep_days), "keep_days", "1 to 3650"),
-            ((1_000..u32::MAX).contains(&pool.unprivileged_id), "unprivileged_id", "1000 or more"),
-            ((0.0..=3_600.0).contains(&self.service.drain_seconds), "drain_seconds", "0 to 3600"),
+            ((0.01..=86_400.0).contains(&sessions.idle_seconds), "sessions.idle_seconds", "0.01 to 86400"),
+            ((0.01..=86_400.0).contains(&sessions.life_seconds), "sessions.life_seconds", "0.01 to 86400"),
+            ((0.0..=600.0).contains(&runs.wait_seconds), "runs.wait_seconds", "0 to 600"),
+            ((0..=4_096).contains(&runs.background), "runs.background", "0 to 4096"),
+            ((0..=4_096).contains(&runs.background_per_client), "runs.background_per_client", "0 to 4096"),
+            ((0..=8_760).contains(&self.catalogue.lifetime_hours), "catalogue.lifetime_hours", "0 to 8760"),
+            ((0..=65_536).contains(&self.results.keep_mib), "results.keep_mib", "0 to 65536"),
+            ((1..=604_800).contains(&self.results.keep_seconds), "results.keep_seconds", "1 to 604800"),
+            (self.skills.directories.len() <= DIRECTORIES_MAX, "skills.directories", "at most 20"),
+            ((1..=3_650).contains(&self.audit.keep_days), "audit.keep_days", "1 to 3650"),
+            ((1_000..u32::MAX).contains(&pool.unprivileged_id), "pool.unprivileged_id", "1000 or more"),
+            ((0.0..=3_600.0).contains(&self.service.drain_seconds), "service.drain_seconds", "0 to 3600"),
         ];
         checks
             .into_iter()
@@ -446,22 +461,11 @@ impl Document {
     }
 }
 
-/// What is wrong with the file as a whole. Of a value that may be a secret only the key and what is expected are said.
-fn unreadable(source: &Source, mut error: toml::de::Error) -> Diagnostics {
-    let span = error.span();
-    let mut words = error.message().to_owned();
-    if span.as_ref().is_none_or(|span| may_hold_secrets(&source.text, span.start))
-        && words.starts_with("invalid ")
-        && let Some((_, expected)) = words.rsplit_once(", expected ")
-    {
-        // Without the text it names the key.
-        error.set_input(None);
-        let told = error.to_string();
-        let key = told.trim_end().lines().next_back().and_then(|line| line.strip_prefix("in `"));
-        let key = key.map_or_else(String::new, |key| format!("{}: ", key.trim_end_matches('`')));
-        words = format!("{key}expected {expected}");
-    }
-    fault(source, span, "the configuration is not valid", words).into()
+/// A value that does not fit, at its place.
+fn diagnostic(source: &Source, misfit: Misfit) -> Diagnostic {
+    let Misfit { span, title, label, help } = misfit;
+    let diagnostic = fault(source, span, &title, label);
+    help.into_iter().fold(diagnostic, Diagnostic::with_help)
 }
 
 /// A fault at its place; a line that may hold a secret is named and not shown.
@@ -543,7 +547,7 @@ mod tests {
             ),
             ("servers = {'a b' = {command = 'a', env = {T = 'SEKRET'}}}\n", "config.toml:1"),
             ("[servers.x]\ncommand = 'a'\nenv = {T = 'SEKRET idle'}\n[pool]\nidle = 0\n", "config.toml:5"),
-            ("[server.x]\ncommand = 'a'\nenv = {T = 'SEKRET'}\n", "unknown field `server`"),
+            ("[server.x]\ncommand = 'a'\nenv = {T = 'SEKRET'}\n", "unknown key `server`"),
         ] {
             let fault = faults(text);
             assert!(fault.contains(told) && !fault.contains("SEKRET"), "{text}: {fault}");

@@ -6,6 +6,7 @@ use std::time::Duration;
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
 use super::entry::{Entry, EntryCommand, EntryLimits, EntryOAuth, EntryReach, EntryUrl};
+use super::plaintext::with_references;
 use super::references::Template;
 use crate::upstream::Decode;
 
@@ -80,6 +81,14 @@ impl<S: FnMut(&str, &str) -> Option<String>> Writer<'_, S> {
         reference.unwrap_or_else(|| template.to_own_syntax())
     }
 
+    /// The same of a text that may have a secret in it.
+    fn with_references(&mut self, name: &str, template: &Template) -> String {
+        let plain = |text: &str| Template::literal(text).to_own_syntax();
+        let reference =
+            template.as_literal().and_then(|text| with_references(name, text, &mut *self.secret, plain));
+        reference.unwrap_or_else(|| template.to_own_syntax())
+    }
+
     fn command(&mut self, table: &mut Table, command: &EntryCommand) {
         table.insert("command", Item::Value(command.program.to_own_syntax().into()));
         let arguments = self.arguments(&command.arguments);
@@ -92,25 +101,19 @@ impl<S: FnMut(&str, &str) -> Option<String>> Writer<'_, S> {
         self.map(table, "env", &command.environment);
     }
 
-    /// A secret is the whole of an argument, after an option that says so, or what follows `--option=`.
     fn arguments(&mut self, arguments: &[Template]) -> Vec<String> {
         let mut option = "";
         let mut written = Vec::with_capacity(arguments.len());
         for argument in arguments {
             let text = argument.as_literal().unwrap_or_default();
-            let assigned = text.split_once('=').filter(|(name, _)| name.starts_with('-'));
-            let with_reference = assigned.and_then(|(name, value)| {
-                let reference = (self.secret)(name.trim_start_matches('-'), value)?;
-                Some(format!("{}={reference}", Template::literal(name).to_own_syntax()))
-            });
-            written.push(with_reference.unwrap_or_else(|| self.text(option, argument)));
+            written.push(self.with_references(option, argument));
             option = if text.starts_with('-') { text.trim_start_matches('-') } else { "" };
         }
         written
     }
 
     fn url(&mut self, table: &mut Table, url: &EntryUrl) {
-        let text = self.text("url", &url.url);
+        let text = self.with_references("url", &url.url);
         table.insert("url", Item::Value(text.into()));
         self.map(table, "headers", &url.headers);
         if let Some(token) = &url.bearer_token {

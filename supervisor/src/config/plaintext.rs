@@ -1,6 +1,7 @@
 //! Secrets that somebody is about to write down in the clear: noticed, and kept in files that only their owner reads.
 
 use std::io::{ErrorKind, Write};
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -89,6 +90,60 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
+/// An argument or a URL with references in place of the secrets in it, if it has any: the values in the query of a URL, what
+/// follows `--option=`, `NAME=` and `Name: `, and the whole, which the option before it names. `reference` is offered each of
+/// them with its name, and `plain` writes the rest.
+pub(crate) fn with_references(
+    option: &str,
+    text: &str,
+    reference: &mut impl FnMut(&str, &str) -> Option<String>,
+    plain: impl Fn(&str) -> String,
+) -> Option<String> {
+    let (mut written, mut done) = (String::new(), 0);
+    for (name, part) in parts(text) {
+        if let Some(reference) = reference(name, &text[part.clone()]) {
+            written += &plain(&text[done..part.start]);
+            written += &reference;
+            done = part.end;
+        }
+    }
+    if done == 0 {
+        return reference(option, text);
+    }
+    Some(written + &plain(&text[done..]))
+}
+
+/// The parts of a text that have a name in it.
+fn parts(text: &str) -> Vec<(&str, Range<usize>)> {
+    if let (Some(query), true) = (text.find('?'), text.contains("://")) {
+        return query_values(text, query + 1);
+    }
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+    };
+    let Some(at) = text.find(['=', ':']) else { return Vec::new() };
+    let (name, value) = (text[..at].trim_start_matches('-'), &text[at + 1..]);
+    // A path of Windows and a URL are no header.
+    if !is_name(name) || value.starts_with(['/', '\\']) && text[at..].starts_with(':') {
+        return Vec::new();
+    }
+    let start = text.len() - value.trim_start().len();
+    if start == text.len() { Vec::new() } else { vec![(name, start..text.len())] }
+}
+
+fn query_values(url: &str, start: usize) -> Vec<(&str, Range<usize>)> {
+    let end = url[start..].find('#').map_or(url.len(), |length| start + length);
+    let (mut values, mut at) = (Vec::new(), start);
+    for pair in url[start..end].split('&') {
+        if let Some((name, value)) = pair.split_once('=').filter(|(_, value)| !value.is_empty()) {
+            let begin = at + name.len() + 1;
+            values.push((name, begin..begin + value.len()));
+        }
+        at += pair.len() + 1;
+    }
+    values
+}
+
 /// Secrets of one server that may have the same name.
 const SAME_NAMES_MAX: usize = 100;
 
@@ -152,6 +207,49 @@ mod tests {
             ("Accept", "application/json"),
         ] {
             assert!(!looks_secret(name, value), "{name}");
+        }
+    }
+
+    #[test]
+    fn secrets_in_arguments_and_urls_are_found_where_they_begin() {
+        let kept = |option: &str, text: &str| {
+            let mut reference =
+                |name: &str, value: &str| looks_secret(name, value).then(|| format!("<{name}>"));
+            with_references(option, text, &mut reference, str::to_owned)
+        };
+        for (option, text, expected) in [
+            ("api-key", "0123456789", "<api-key>"),
+            ("", "sk-0123456789", "<>"),
+            ("", "--api-key=0123456789", "--api-key=<api-key>"),
+            ("e", "GITHUB_TOKEN=0123456789", "GITHUB_TOKEN=<GITHUB_TOKEN>"),
+            ("header", "Authorization: Bearer 0123456789", "Authorization: <Authorization>"),
+            ("header", "X-Api-Key:0123456789", "X-Api-Key:<X-Api-Key>"),
+            ("db", "postgres://user:pass@db/x", "<db>"),
+            ("", "--db=postgres://user:pass@db/x", "--db=<db>"),
+            (
+                "",
+                "https://x.example/mcp?a=b&api_key=0123456789#c",
+                "https://x.example/mcp?a=b&api_key=<api_key>#c",
+            ),
+            (
+                "",
+                "https://x.example/?token=0123456789&key=0123456789",
+                "https://x.example/?token=<token>&key=<key>",
+            ),
+        ] {
+            assert_eq!(kept(option, text).as_deref(), Some(expected), "{option} {text}");
+        }
+        for (option, text) in [
+            ("", "-y"),
+            ("", "--log=debug"),
+            ("", "https://x.example/mcp?a=b"),
+            ("token-file", "/run/secrets/token"),
+            ("", "C:\\Users\\token"),
+            ("header", "Accept: application/json"),
+            ("api-key", "${env:API_KEY}"),
+            ("", "@scope/package@1.2.3"),
+        ] {
+            assert_eq!(kept(option, text), None, "{option} {text}");
         }
     }
 

@@ -88,10 +88,11 @@ impl Surroundings {
         Self { environment, home, directory: std::env::current_dir().unwrap_or_default() }
     }
 
-    /// With the home directory in place of a leading `~/`.
+    /// With the home directory in place of `~` and of a leading `~/`.
     pub(crate) fn expand_home(&self, path: &str) -> PathBuf {
         match (path.strip_prefix("~/"), &self.home) {
             (Some(rest), Some(home)) => home.join(rest),
+            (None, Some(home)) if path == "~" => home.clone(),
             _ => PathBuf::from(path),
         }
     }

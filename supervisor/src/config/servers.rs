@@ -11,7 +11,7 @@ use super::entry::LeftOut;
 use super::references::Surroundings;
 use super::roster::{Roster, usable};
 use super::unused::Unused;
-use super::{ConfigError, read};
+use super::{ConfigError, permissions, read};
 use crate::audit::digest;
 use crate::upstream::{ServerDefinition, ServerLimits};
 
@@ -35,6 +35,7 @@ impl<'s> Gathering<'s> {
 
     /// A file that was named on the command line.
     pub(super) fn file(&mut self, path: &Path) -> Result<(), ConfigError> {
+        permissions::refuse_if_writable(path)?;
         let source = read(path)?;
         self.digests.push(digest::of_text(&source.text));
         let listing = dialects::read(&source, self.surroundings)?;

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
+pub(crate) use lockhouse_policies::nearest;
 use lockhouse_protocol::{Failure, FailureCode, PromptName, Request};
 use serde_json::{Map, Value};
 
@@ -14,8 +15,6 @@ use crate::json::{self, JsonFault};
 
 /// Values in the arguments of one call. Each costs far more here than the two bytes that it takes to send.
 const NODES_MAX: usize = 50_000;
-/// From here on a name is taken for a slip of another one.
-const SIMILAR: f64 = 0.7;
 
 /// What comes with a request, as the worker sent it.
 #[derive(Debug, Default)]
@@ -166,13 +165,6 @@ fn unknown_name(tool: &Tool, unknown: &str) -> String {
     let takes =
         if tool.parameters.is_empty() { "no arguments".to_owned() } else { tool.parameters.join(", ") };
     format!("{} has no argument {unknown:?}{meant} It takes {takes}", tool.name)
-}
-
-/// The name that is most like another one, if any is.
-pub(crate) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = names.map(|name| (strsim::jaro_winkler(wanted, name), name));
-    let best = scored.max_by(|one, other| one.0.total_cmp(&other.0));
-    best.filter(|(score, _)| *score >= SIMILAR).map(|(_, name)| name)
 }
 
 pub(super) fn invalid(message: String) -> Failure {

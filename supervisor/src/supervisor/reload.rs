@@ -73,7 +73,8 @@ impl Supervisor {
             let changed = changed.join(", ");
             tracing::warn!("what has changed in {changed} takes effect when Lockhouse is started again");
         }
-        let (upstreams, left_over) = self.gate().upstreams().succeeded_by(settings.servers, &settings.places);
+        let (upstreams, left_over) =
+            self.gate().upstreams().succeeded_by(settings.servers.clone(), &settings.places);
         // Those of the servers before are still in use for a while, and are as secret.
         self.gate().audit().keep_out(upstreams.secrets().and(&self.gate().upstreams().secrets()));
         let before = {
@@ -90,6 +91,7 @@ impl Supervisor {
             "the configuration is in force; {} connections of the one before are closed",
             left_over.len()
         );
+        self.warn_about_policy(&settings);
         self.retired().push(left_over.clone());
         let patience = self.settings.limits.wall + self.settings.limits.grace + END_MARGIN;
         let over = before.over.clone();

@@ -128,6 +128,14 @@ impl Connection {
         self.known.borrow().clone()
     }
 
+    /// The tools as they are known once the server is connected, has failed, or is not started before somebody needs it.
+    pub(crate) async fn settled(&self) -> Option<Arc<Catalogue>> {
+        let mut state = self.state.clone();
+        // A closed server is not waited for.
+        let _ = state.wait_for(|state| !matches!(state, State::Connecting)).await;
+        self.known()
+    }
+
     /// The tools as they were last known; waits for the first connection if they never were.
     pub(crate) async fn catalogue(&self) -> Result<Arc<Catalogue>, Failure> {
         match self.known() {

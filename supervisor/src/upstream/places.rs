@@ -36,6 +36,15 @@ impl Places {
         Some(self.cache.as_ref()?.join("shapes").join(file(name, definition)))
     }
 
+    /// What of a server can be found out again.
+    pub(crate) fn cached(
+        &self,
+        name: &ServerName,
+        definition: &ServerDefinition,
+    ) -> impl Iterator<Item = PathBuf> {
+        self.tools(name, definition).into_iter().chain(self.shapes(name, definition))
+    }
+
     /// The tools of a server as a person knows them.
     pub(crate) fn pins(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
         Some(self.state.as_ref()?.join("pins").join(file(name, definition)))

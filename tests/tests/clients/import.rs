@@ -117,6 +117,35 @@ fn servers_are_taken_once_and_secrets_move_to_files_of_their_own() {
     table.finish();
 }
 
+/// What is copied stays where it was found: whoever reads that file has it.
+#[test]
+fn secrets_that_stay_in_a_clients_file_are_warned_about() {
+    let lockhouse = world();
+    let path = lockhouse.path("home/.claude.json");
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let cursor = lockhouse.path("home/.cursor/mcp.json");
+    std::fs::set_permissions(&cursor, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let finished = lockhouse.run(&["import", "--yes"]);
+    let mut table = Table::new("secrets that stay");
+    table.row("it is done", ok(&finished));
+    for (place, server, key) in [
+        (format!("{}:4", path.display()), "github", "Authorization"),
+        (format!("{}:1", cursor.display()), "my db", "DB_PASSWORD"),
+    ] {
+        let words = format!("warning: {place} still has in the clear, of server {server}: {key}");
+        table.row(format!("{server}: its file and key"), ensure(finished.stderr.contains(&words), &finished));
+    }
+    let readable =
+        |path: &std::path::Path| finished.stderr.contains(&format!("run `chmod 600 {}`", path.display()));
+    table.row("a file that others can read", ensure(readable(&path), &finished));
+    table.row("control: one that they cannot", ensure(!readable(&cursor), &finished));
+    table.row(
+        "control: a server without secrets",
+        ensure(!finished.stderr.contains("server docs"), &finished),
+    );
+    table.finish();
+}
+
 #[test]
 fn one_client_or_one_file_can_be_chosen() {
     let lockhouse = world();

@@ -3,6 +3,7 @@
 
 mod blocks;
 mod connect;
+mod figures;
 mod for_models;
 mod packaged;
 mod pages;

@@ -196,6 +196,20 @@ fn a_login_brings_a_token_that_only_the_server_sees() {
 }
 
 #[test]
+fn a_server_that_is_removed_takes_its_token_along() {
+    let server = authorizing(KIND);
+    let lockhouse = lockhouse(&server);
+    let (status, said) = log_in(&lockhouse, by_browser);
+    assert_eq!((status, token_files(&lockhouse).len()), (Some(0), 1), "control: {said}");
+    let removed = lockhouse.run(&["server", "remove", "web"]);
+    assert!(
+        removed.status == Some(0) && removed.stdout.contains("removed the token of its login"),
+        "{removed:?}"
+    );
+    assert!(token_files(&lockhouse).is_empty());
+}
+
+#[test]
 fn the_way_back_may_be_pasted_and_may_lead_nowhere() {
     let paste = |way_back: &str, stdin: &mut dyn Write| writeln!(stdin, "{way_back}").expect("a terminal");
     let mut table = Table::new("ways back from a login");

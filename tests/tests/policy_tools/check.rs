@@ -43,7 +43,7 @@ fn programs_read_the_same_as_json() {
     let finished = lockhouse.run(&["policy", "check", "policy.toml", "--json"]);
     let expected = json!({
         "valid": true, "files": ["policy.toml"], "errors": [], "servers": ["fixture"], "not_in_policy": ["other"],
-        "not_configured": [],
+        "not_configured": [], "warnings": [], "tools_not_known": ["fixture"],
     });
     assert_eq!((finished.status, finished.json()), (Some(0), expected));
 }
@@ -113,6 +113,63 @@ fn the_policies_above_are_checked_too() {
     lockhouse.file("above.toml", "version = 1\n[servers.fixture]\nalow = [\"add\"]\n");
     let (finished, told) = (check(), check().json());
     assert_eq!((finished.status, &told["errors"][0]["file"]), (Some(2), &json!(above)), "{told}");
+}
+
+/// A line about what a server does not have is valid and has no effect: it is told, with what may have been meant.
+#[test]
+fn names_that_a_server_does_not_have_are_warned_about() {
+    const MISSPELLED: &str = r#"version = 1
+[servers.fixture]
+allow = ["add", "ech", "te*", "tx*"]
+[[servers.fixture.rules]]
+tool = "add"
+when = { a = 1, bb = 2 }
+effect = "ask"
+[clients.other.servers.fixture]
+allow = ["cuont"]
+"#;
+    let lockhouse = Lockhouse::new().server("fixture", &[]).server("never", &[]);
+    lockhouse.file("home/policy.toml", format!("{MISSPELLED}[servers.never]\nallow = [\"nothing\"]\n"));
+    lockhouse.file("home/right.toml", "version = 1\n[servers.fixture]\nallow = [\"add\", \"te*\", \"*\"]\n");
+    let check =
+        |arguments: &[&str]| lockhouse.run(&[&["policy", "check", "policy.toml"], arguments].concat());
+    let mut table = Table::new("names that fit nothing");
+    let before = check(&[]);
+    let unknown = before.stdout.contains("the tools of server fixture are not known yet");
+    table.row("never connected", ensure(unknown && !before.stderr.contains("warning"), &before));
+    let tested = lockhouse.run(&["server", "test", "fixture"]);
+    table.row("control: it can be connected", ensure(tested.status == Some(0), &tested));
+    let short = check(&["--format", "short"]);
+    let lines: Vec<&str> = short.stderr.lines().collect();
+    let expected = [
+        "policy.toml:3:17: warning: fixture has no tool `ech`: this allows nothing; did you mean `echo`?",
+        "policy.toml:3:31: warning: no tool of fixture has a name that begins with `tx`: this allows nothing",
+        "policy.toml:6:17: warning: fixture.add has no parameter `bb`: no call has this argument",
+        "policy.toml:9:10: warning: fixture has no tool `cuont`: this allows nothing; did you mean `count`?",
+    ];
+    let told =
+        lines.len() == 4 && lines.iter().zip(expected).all(|(told, expected)| told.starts_with(expected));
+    table.row("each with the nearest name", ensure(told, &short));
+    table.row("a warning is no fault", equal(short.status, Some(0)));
+    let full = check(&[]);
+    let caret = full.stderr.contains("warning: fixture has no tool `ech`")
+        && full.stderr.contains("^^^^^ this allows nothing");
+    table.row("with line and caret", ensure(caret, &full));
+    table.row(
+        "what is not known is said",
+        ensure(full.stdout.contains("server never are not known yet"), &full),
+    );
+    let json = check(&["--json"]).json();
+    let first = &json["warnings"][0];
+    let holds = json["valid"] == true
+        && json["warnings"].as_array().is_some_and(|all| all.len() == 4)
+        && (&first["line"], &first["column"], &first["help"])
+            == (&json!(3), &json!(17), &json!("did you mean `echo`?"))
+        && json["tools_not_known"] == json!(["never"]);
+    table.row("as JSON", ensure(holds, &json));
+    let right = lockhouse.run(&["policy", "check", "right.toml", "--json"]).json();
+    table.row("control: no warning without a mistake", equal(right["warnings"].clone(), json!([])));
+    table.finish();
 }
 
 /// What the documentation shows can be copied.

@@ -81,3 +81,43 @@ fn what_this_machine_knows_counts() {
     }
     table.finish();
 }
+
+#[test]
+fn a_tool_or_parameter_that_does_not_exist_is_told() {
+    let lockhouse = super::lockhouse();
+    let notes = |call: &[&str]| {
+        let arguments = [&["--policy", "policy.toml", "policy", "explain", "--json"], call].concat();
+        lockhouse.run(&arguments).json()["notes"].to_string()
+    };
+    let mut table = Table::new("notes");
+    let unknown = notes(&["fixture.add"]);
+    table.row(
+        "never connected",
+        ensure(unknown.contains("not known yet") && unknown.contains("server test fixture"), unknown),
+    );
+    let tested = lockhouse.run(&["server", "test", "fixture"]);
+    table.row("control: it can be connected", ensure(tested.status == Some(0), &tested));
+    for (name, call, told) in [
+        (
+            "a tool",
+            &["fixture.tetx"][..],
+            "fixture has no tool `tetx`, as it was last connected; did you mean `text`?",
+        ),
+        (
+            "a parameter",
+            &["fixture.echo", "--args", r#"{"valeu": 1}"#],
+            "fixture.echo has no parameter `valeu`; did you mean `value`?",
+        ),
+        ("a server", &["fixtrue.add"], "no server fixtrue is configured; did you mean `fixture`?"),
+    ] {
+        let notes = notes(call);
+        table.row(name, ensure(notes.contains(told), notes));
+    }
+    table.row(
+        "control: what exists",
+        ensure(notes(&["fixture.echo", "--args", r#"{"value": 1}"#]) == "[]", ""),
+    );
+    let shown = lockhouse.run(&["--policy", "policy.toml", "policy", "explain", "fixture.tetx"]);
+    table.row("for people", ensure(shown.stdout.contains("note: fixture has no tool `tetx`"), &shown));
+    table.finish();
+}

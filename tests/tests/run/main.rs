@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
 
 mod answers;
+mod configuration;
 mod errors;
 mod input;
 mod limits;

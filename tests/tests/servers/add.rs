@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use lockhouse_tests::{Lockhouse, Table, ensure, fixture_server};
+use lockhouse_tests::{Lockhouse, Table, ensure, equal, fixture_server};
 
 use crate::{add_fixture, config, server, text, told};
 
@@ -123,6 +123,72 @@ fn a_secret_is_kept_in_a_file_that_only_its_owner_reads() {
     let replaced = server(&lockhouse, &["add", "git", "--force", "--", "x"]);
     assert!(replaced.status == Some(0) && !secret.exists(), "{replaced:?}");
     assert!(!text(config(&lockhouse)).contains("secrets"));
+}
+
+/// Wherever the documentation of a server has its user put a key.
+#[test]
+fn a_secret_among_the_arguments_or_in_the_url_is_kept_as_well() {
+    let secret = "sk-CANARY0123456789";
+    let option = format!("--api-key={secret}");
+    let header = format!("Authorization: Bearer {secret}");
+    let variable = format!("TOKEN={secret}");
+    let url = format!("https://x.example/mcp?mode=fast&api_key={secret}");
+    let rows: [(&str, &[&str], &str); 6] = [
+        ("after an option", &["--", "x", "--api-key", secret, "-v"], "args = [\"--api-key\", \"${file:"),
+        ("behind =", &["--", "x", &option], "args = [\"--api-key=${file:"),
+        ("by its form", &["--", "x", secret], "args = [\"${file:"),
+        ("a header", &["--", "npx", "mcp-remote", "--header", &header], "\"Authorization: ${file:"),
+        ("a variable", &["--", "docker", "run", "-e", &variable], "\"TOKEN=${file:"),
+        ("a URL", &[&url], "url = \"https://x.example/mcp?mode=fast&api_key=${file:"),
+    ];
+    let mut table = Table::new("secrets in command lines");
+    for (name, line, written) in rows {
+        let lockhouse = Lockhouse::new();
+        let added = server(&lockhouse, &[&["add", "x"], line].concat());
+        let config = text(config(&lockhouse));
+        let moved = added.status == Some(0) && config.contains(written) && !config.contains("CANARY");
+        table.row(name, ensure(moved && !added.told().contains("CANARY"), (&config, &added)));
+        let told = added.stdout.contains("looks like a secret");
+        let warned =
+            added.stderr.contains("others on this machine can see its arguments") == (name != "a URL");
+        table.row(format!("{name}: it is told"), ensure(told && warned, &added));
+        let secrets = std::fs::read_dir(lockhouse.path("config/lockhouse/secrets")).unwrap();
+        let secrets: Vec<_> = secrets.map(|entry| entry.unwrap().path()).collect();
+        table.row(
+            format!("{name}: one file of one reader"),
+            equal(secrets.len(), 1).and(equal(mode(&secrets[0]), 0o600)),
+        );
+        let shown = server(&lockhouse, &["get", "x", "--no-connect"]);
+        table.row(
+            format!("{name}: it is used"),
+            ensure(shown.status == Some(0) && !shown.told().contains("CANARY"), &shown),
+        );
+        let removed = server(&lockhouse, &["remove", "x"]);
+        table.row(
+            format!("{name}: and goes with the server"),
+            ensure(removed.status == Some(0) && !secrets[0].exists(), &removed),
+        );
+    }
+    let lockhouse = Lockhouse::new();
+    let added = server(
+        &lockhouse,
+        &["add", "x", "--", "npx", "-y", "@scope/pkg", "--mode=fast", "--token-file", "/run/x"],
+    );
+    let stays = text(config(&lockhouse))
+        .contains("[\"-y\", \"@scope/pkg\", \"--mode=fast\", \"--token-file\", \"/run/x\"]");
+    table.row("control: what is no secret stays", ensure(stays && added.status == Some(0), &added));
+    table.finish();
+}
+
+/// The server gets what was given for it.
+#[test]
+fn an_argument_that_is_kept_in_a_file_reaches_the_server() {
+    let lockhouse = Lockhouse::new();
+    let script = "import sys; sys.stderr.write('%d characters' % len(sys.argv[2])); sys.exit(1)";
+    let added = server(&lockhouse, &["add", "x", "--", "python3", "-c", script, "--token", "sk-0123456789"]);
+    assert_eq!(added.status, Some(0), "{added:?}");
+    let tested = server(&lockhouse, &["test", "x"]);
+    assert!(tested.told().contains("13 characters"), "{tested:?}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod health;
 mod killed;
 mod notify;
 mod restart;
+mod terminal;
 
 use lockhouse_tests::{Door, wait_until};
 use serde_json::Value;

@@ -206,3 +206,20 @@ async fn a_hundred_reloads_leave_nothing_behind() {
     .await;
     assert_eq!(pid(&session, "one"), one);
 }
+
+/// A line of the policy that has no effect is told in the log, once the server has said what it has.
+#[tokio::test]
+async fn names_that_no_server_has_are_warned_about_at_the_start_and_after_a_reload() {
+    let lockhouse =
+        Lockhouse::new().policy(&policy(&[("one", "\"add\", \"ech\"")])).config("[http]\nauth = \"none\"\n");
+    let config = format!("[http]\nauth = \"none\"\n[servers.one]\ncommand = {:?}\n", fixture_server());
+    lockhouse.file(CONFIG, config);
+    let door = lockhouse.door().await;
+    let told = door.says("one has no tool `ech`").await;
+    assert!(told.contains("policy.toml:3:") && told.contains("did you mean `echo`?"), "{told}");
+    assert!(!told.contains("no tool `add`"), "control: {told}");
+    lockhouse.file(POLICY, policy(&[("one", "\"cuont\"")]));
+    door.reload().await;
+    door.says("one has no tool `cuont`").await;
+    door.terminate().await;
+}

@@ -50,7 +50,7 @@ impl Candidate {
         };
         let secrets = secrets(entry);
         if !secrets.is_empty() {
-            told += &format!("; plaintext secrets move to files: {}", secrets.join(", "));
+            told += &format!("; plaintext secrets are copied to files: {}", secrets.join(", "));
         }
         if let Some(lacks) = lacks {
             told += &format!("; does not start yet: {lacks}");

@@ -1,16 +1,17 @@
 //! `lockhouse policy check`: every fault of a policy at once, for people, for editors and for programs.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lockhouse_policies::{Diagnostic, SKILLS, printable};
+use lockhouse_policies::{Diagnostic, Diagnostics, Policy, SKILLS, printable};
 use lockhouse_protocol::ServerName;
 use serde_json::{Value, json};
 
+use crate::catalog::unmatched;
 use crate::cli::USAGE;
-use crate::cli::terminal::for_stdout;
+use crate::cli::terminal::{for_stdout, shows_colour};
 use crate::config::{self, ConfigError, Files, Settings};
+use crate::upstream::remembered;
 
 /// Which policy, and how to tell what is wrong with it.
 #[derive(Debug, clap::Args)]
@@ -26,7 +27,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+pub(in crate::cli) enum Format {
     /// With the line, a caret and what to do
     Full,
     /// One line for each: FILE:LINE:COLUMN: error: ...
@@ -40,9 +41,13 @@ struct Checked {
     servers: Vec<ServerName>,
     not_in_policy: Vec<ServerName>,
     not_configured: Vec<ServerName>,
+    /// Names that fit nothing which a server has.
+    warnings: Diagnostics,
+    /// Servers of the policy that were never connected.
+    tools_not_known: Vec<ServerName>,
 }
 
-/// Checks it: 0 for a policy without a fault, 2 for any other and for none.
+/// Checks it: 0 for a policy without a fault, 2 for any other and for none. Warnings do not count as faults.
 pub(super) fn check(files: &Files, arguments: Arguments) -> ExitCode {
     let mut files = files.clone();
     files.policy = arguments.file.or(files.policy);
@@ -84,8 +89,12 @@ impl Checked {
                 .cloned()
                 .collect();
         }
+        let (mut warnings, mut tools_not_known) = (Diagnostics(Vec::new()), Vec::new());
+        if let (Ok(policy), Ok(settings)) = (&policy, &settings) {
+            (warnings, tools_not_known) = compare(settings, policy);
+        }
         let faults = policy.err().into_iter().chain(settings.err()).collect();
-        Self { files: checked, faults, servers, not_in_policy, not_configured }
+        Self { files: checked, faults, servers, not_in_policy, not_configured, warnings, tools_not_known }
     }
 
     fn tell(&self, format: Format) {
@@ -95,6 +104,7 @@ impl Checked {
         if !self.faults.is_empty() {
             return;
         }
+        tell_all(&self.warnings, format);
         let count = self.servers.len();
         let (own, above) =
             self.files.split_first().map_or((None, &[][..]), |(own, above)| (Some(own), above));
@@ -112,6 +122,12 @@ impl Checked {
         for server in &self.not_configured {
             println!("server {server} is in the policy but not configured");
         }
+        for server in &self.tools_not_known {
+            println!(
+                "the tools of server {server} are not known yet, so what the policy says of them was not compared: \
+                 `lockhouse server test {server}` connects to it"
+            );
+        }
     }
 
     fn to_json(&self) -> Value {
@@ -122,26 +138,51 @@ impl Checked {
             "errors": self.faults.iter().flat_map(faults_to_json).collect::<Value>(),
             "servers": names(&self.servers), "not_in_policy": names(&self.not_in_policy),
             "not_configured": names(&self.not_configured),
+            "warnings": diagnostics_to_json(&self.warnings), "tools_not_known": names(&self.tools_not_known),
         })
     }
 }
 
-/// Where compilers tell theirs: on stderr.
-fn tell_fault(fault: &ConfigError, format: Format) {
-    match (fault, format) {
-        (ConfigError::Faults(faults), Format::Short) => {
-            faults.0.iter().for_each(|fault| eprintln!("{}", fault.short()));
+/// What the policy says of tools and parameters that a configured server does not have, and the servers whose tools nobody
+/// knows. No server is started for it.
+fn compare(settings: &Settings, policy: &Policy) -> (Diagnostics, Vec<ServerName>) {
+    let (mut warnings, mut not_known) = (Vec::new(), Vec::new());
+    for server in policy.servers() {
+        let Some(definition) = settings.servers.get(server) else { continue };
+        match remembered(server, definition, &settings.places) {
+            Some(catalogue) => warnings.extend(unmatched(policy, server, &catalogue).0),
+            None => not_known.push(server.clone()),
         }
-        (ConfigError::Faults(faults), Format::Full) => {
-            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            eprintln!("{}", faults.render(colour));
-        }
-        (other, _) => eprintln!("lockhouse: {other}"),
+    }
+    (Diagnostics(warnings), not_known)
+}
+
+pub(in crate::cli) fn tell_fault(fault: &ConfigError, format: Format) {
+    match fault {
+        ConfigError::Faults(faults) => tell_all(faults, format),
+        other => eprintln!("lockhouse: {other}"),
     }
 }
 
-fn faults_to_json(fault: &ConfigError) -> Vec<Value> {
-    let ConfigError::Faults(faults) = fault else { return vec![json!({"message": fault.to_string()})] };
+/// Where compilers tell theirs: on stderr.
+fn tell_all(faults: &Diagnostics, format: Format) {
+    match format {
+        Format::Short => faults.0.iter().for_each(|fault| eprintln!("{}", fault.short())),
+        Format::Full if faults.0.is_empty() => {}
+        Format::Full => {
+            eprintln!("{}", faults.render(shows_colour()));
+        }
+    }
+}
+
+pub(in crate::cli) fn faults_to_json(fault: &ConfigError) -> Vec<Value> {
+    match fault {
+        ConfigError::Faults(faults) => diagnostics_to_json(faults),
+        other => vec![json!({"message": other.to_string()})],
+    }
+}
+
+fn diagnostics_to_json(faults: &Diagnostics) -> Vec<Value> {
     let one = |fault: &Diagnostic| {
         json!({
             "file": fault.path(), "line": fault.line(), "column": fault.column(),

@@ -2,15 +2,19 @@
 
 use std::process::ExitCode;
 
-use lockhouse_policies::{Call, ClientName, Considered, Explanation, Item};
+use lockhouse_policies::{Call, ClientName, Considered, Explanation, Item, SKILLS, nearest, printable};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName};
 use serde_json::{Map, Value, json};
 
 use super::surroundings::Surroundings;
+use crate::catalog::members;
 use crate::cli::terminal::for_stdout;
 use crate::cli::tools::parse_name;
 use crate::cli::{USAGE, complain, complain_config};
 use crate::config::{self, Files};
+
+/// Parameters that do not exist, of which each has a note.
+const NOTES_MAX: usize = 20;
 
 /// The call. Nothing is called, and no server is started.
 #[derive(Debug, clap::Args)]
@@ -39,12 +43,15 @@ pub(in crate::cli) struct Arguments {
 pub(super) fn explain(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let call = call(arguments)?;
     let policy = config::load_policy(files).map_err(|error| complain_config(&error))?;
-    let call = Surroundings::of(files).complete(&policy, call);
+    let mut surroundings = Surroundings::of(files);
+    let call = surroundings.complete(&policy, call);
     let explanation = lockhouse_policies::explain(&policy, &call);
+    let notes = notes(&mut surroundings, &call);
     if arguments.json {
-        println!("{}", for_stdout(&format!("{:#}", to_json(&explanation))));
+        println!("{}", for_stdout(&format!("{:#}", to_json(&explanation, &notes))));
     } else {
         print!("{explanation}");
+        notes.iter().for_each(|note| println!("note: {note}"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -85,11 +92,47 @@ fn object(text: &str) -> Result<Map<String, Value>, ExitCode> {
     }
 }
 
-fn to_json(explanation: &Explanation) -> Value {
+/// What the decision leaves out: whether there is such a tool, and whether it has these parameters.
+fn notes(surroundings: &mut Surroundings, call: &Call) -> Vec<String> {
+    let (Item::Tool(tool), server) = (&call.item, &call.server) else { return Vec::new() };
+    if server.as_str() == SKILLS {
+        return Vec::new();
+    }
+    let did_you_mean =
+        |name: Option<&str>| name.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    if !surroundings.servers().any(|name| name == server) {
+        let meant = nearest(server.as_str(), surroundings.servers().map(ServerName::as_str));
+        return vec![format!("no server {server} is configured{}", did_you_mean(meant))];
+    }
+    let Some(catalogue) = surroundings.catalogue(server) else {
+        return vec![format!(
+            "the tools of {server} are not known yet, so it may have no tool `{tool}`: `lockhouse server test {server}` connects to it"
+        )];
+    };
+    let Some(known) = catalogue.tool(tool) else {
+        let meant = nearest(tool.as_str(), catalogue.tools.iter().map(|tool| tool.name.as_str()));
+        return vec![format!(
+            "{server} has no tool `{tool}`, as it was last connected{}",
+            did_you_mean(meant)
+        )];
+    };
+    let members = members(known);
+    let unknown = call.arguments.keys().filter(|name| !members.has(name));
+    unknown
+        .map(|name| {
+            let meant = did_you_mean(nearest(name, members.names()));
+            format!("{server}.{tool} has no parameter `{}`{meant}", printable(name))
+        })
+        .take(NOTES_MAX)
+        .collect()
+}
+
+fn to_json(explanation: &Explanation, notes: &[String]) -> Value {
     let Explanation { server, item, effect, deciding, others, hint } = explanation;
     json!({
         "server": server.as_str(), "kind": item.kind(), "name": item.as_str(), "effect": effect.as_str(),
         "deciding": considered(deciding), "others": others.iter().map(considered).collect::<Value>(), "hint": hint,
+        "notes": notes,
     })
 }
 

@@ -33,12 +33,18 @@ impl Surroundings {
         call.with_links(links)
     }
 
+    /// The configured servers; none where the configuration cannot be used.
+    pub(super) fn servers(&self) -> impl Iterator<Item = &ServerName> {
+        self.settings.iter().flat_map(|settings| settings.servers.keys())
+    }
+
     fn definition(&mut self, call: &Call) -> Option<String> {
         let Item::Tool(tool) = &call.item else { return None };
         Some(self.catalogue(&call.server)?.tool(tool)?.fingerprint.clone())
     }
 
-    fn catalogue(&mut self, server: &ServerName) -> Option<&Catalogue> {
+    /// The tools of a server as it last had them.
+    pub(super) fn catalogue(&mut self, server: &ServerName) -> Option<&Catalogue> {
         let Self { settings, known } = self;
         let read = || {
             let settings = settings.as_ref()?;

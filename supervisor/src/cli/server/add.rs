@@ -85,10 +85,15 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
         return Err(complain_config(&error));
     }
     println!("added {name} to {}", path.display());
-    for Kept { name, file } in &kept {
+    for Kept { name, file, .. } in &kept {
         println!(
             "the value of {name} looks like a secret: it is in {}, which only you can read, and the configuration refers to it",
             file.display()
+        );
+    }
+    if kept.iter().any(|kept| kept.in_command_line) {
+        eprintln!(
+            "lockhouse: warning: while the server runs, others on this machine can see its arguments: if it takes the secret from a variable, add it with -e KEY=VALUE"
         );
     }
     remove_unused(&replaced, &text);
@@ -114,24 +119,39 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
 struct Kept {
     name: String,
     file: PathBuf,
+    /// Whether the server gets it as part of its command line.
+    in_command_line: bool,
 }
 
 /// Moves what looks like a secret to files, and refers to those instead.
 fn keep_secrets(entry: &mut Entry, config: &Path) -> Result<Vec<Kept>, ConfigError> {
     let directory = config::secrets_directory().unwrap_or_else(|| config.with_file_name("secrets"));
     let server = entry.name.to_string();
-    let mut kept = Vec::new();
-    for (name, value) in
-        entry.values_mut().iter_mut().filter(|(name, value)| config::looks_secret(name, value))
-    {
-        let file = config::keep(&directory, &server, name, value).map_err(|source| {
+    let (mut kept, mut failed) = (Vec::new(), None);
+    entry.refer(|name, value, in_command_line| {
+        if failed.is_some() || !config::looks_secret(name, value) {
+            return None;
+        }
+        let name = if name.is_empty() { "an argument" } else { name };
+        match config::keep(&directory, &server, name, value) {
+            Ok(file) => {
+                let reference = format!("${{file:{}}}", file.display());
+                kept.push(Kept { name: name.to_owned(), file, in_command_line });
+                Some(reference)
+            }
+            Err(source) => {
+                failed = Some(ConfigError::Unwritable { path: directory.clone(), source });
+                None
+            }
+        }
+    });
+    match failed {
+        None => Ok(kept),
+        Some(error) => {
             forget(&kept);
-            ConfigError::Unwritable { path: directory.clone(), source }
-        })?;
-        *value = format!("${{file:{}}}", file.display());
-        kept.push(Kept { name: name.clone(), file });
+            Err(error)
+        }
     }
-    Ok(kept)
 }
 
 /// Of a server that was not added.
@@ -141,7 +161,7 @@ fn forget(kept: &[Kept]) {
 
 /// Says what is likely to be a mistake, and may not be one.
 fn warn(entry: &Entry) {
-    let Target::Http { url, headers } = &entry.target else { return };
+    let Target::Http { url, headers, .. } = &entry.target else { return };
     let loopback = match url.host() {
         Some(url::Host::Ipv4(address)) => address.is_loopback(),
         Some(url::Host::Ipv6(address)) => address.is_loopback(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lockhouse_policies::OnChange;
 use serde_json::{Map, Value, json};
 
-use crate::config::{Written, looks_secret};
+use crate::config::{Written, looks_secret, with_references};
 use crate::upstream::{
     Authorization, Confinement, Decode, HttpEndpoint, Reach, ServerCommand, ServerDefinition,
 };
@@ -81,16 +81,14 @@ fn hidden(values: &BTreeMap<String, String>, written: impl Fn(&str) -> Option<St
     values.keys().map(|name| (name.clone(), Value::String(shown(name)))).collect::<Map<_, _>>().into()
 }
 
-/// `--token VALUE` and `--token=VALUE` are ways to give a secret as well.
+/// With what may be a secret left out of each.
 pub(super) fn arguments(arguments: &[String]) -> Vec<String> {
     let mut before = "";
     let mut shown = Vec::with_capacity(arguments.len());
     for argument in arguments {
-        shown.push(match argument.split_once('=') {
-            Some((name, value)) if looks_secret(name, value) => format!("{name}={HIDDEN}"),
-            _ if looks_secret(before, argument) => HIDDEN.into(),
-            _ => argument.clone(),
-        });
+        let mut hidden = |name: &str, value: &str| looks_secret(name, value).then(|| HIDDEN.to_owned());
+        let text = with_references(before, argument, &mut hidden, str::to_owned);
+        shown.push(text.unwrap_or_else(|| argument.clone()));
         before = argument.strip_prefix('-').filter(|option| !option.contains('=')).unwrap_or_default();
     }
     shown

@@ -2,10 +2,13 @@
 
 use std::process::ExitCode;
 
+use lockhouse_protocol::ServerName;
+
 use super::secrets::{remove_unused, secrets};
 use super::{load, unknown};
 use crate::cli::{USAGE, complain_config};
 use crate::config::{Edit, Files};
+use crate::upstream::{Places, Reach, ServerDefinition, log_out};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
@@ -14,6 +17,27 @@ pub(in crate::cli) struct Arguments {
     /// Of other programs' grammar
     #[arg(short, long, hide = true)]
     scope: Option<String>,
+}
+
+/// Removes what it was logged in with, and what can be found out again.
+fn forget(name: &ServerName, definition: &ServerDefinition, places: &Places) {
+    if let Reach::Http(endpoint) = &definition.reach {
+        match log_out(name, endpoint) {
+            Ok(true) => println!(
+                "removed the token of its login; the authorization server is not told, so revoke it there if you must"
+            ),
+            Ok(false) => {}
+            Err(error) => eprintln!("lockhouse: the token of its login cannot be removed: {error}"),
+        }
+    }
+    for file in places.cached(name, definition) {
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                eprintln!("lockhouse: cannot remove {}: {error}", file.display());
+            }
+            _ => {}
+        }
+    }
 }
 
 pub(super) fn remove(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
@@ -36,8 +60,14 @@ pub(super) fn remove(files: &Files, arguments: &Arguments) -> Result<ExitCode, E
     edit.save(files).map_err(|error| complain_config(&error))?;
     println!("removed {name} from {}", path.display());
     remove_unused(&secrets, &text);
+    if let Some((name, definition)) = settings.servers.iter().find(|(known, _)| known.as_str() == name) {
+        forget(name, definition, &settings.places);
+    }
     if let Some(state) = settings.places.state {
-        println!("what was seen of it stays in {}: its log, and what is known of its tools", state.display());
+        println!(
+            "its log and what its tools were when you met them stay in {}, and the audit log stays as it is",
+            state.display()
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

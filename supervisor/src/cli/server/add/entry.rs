@@ -8,6 +8,7 @@ use toml_edit::{Array, InlineTable, Table, value};
 use url::Url;
 
 use super::Arguments;
+use crate::config::with_references;
 
 /// A new server.
 pub(super) struct Entry {
@@ -24,6 +25,8 @@ pub(super) enum Target {
     },
     Http {
         url: Url,
+        /// The URL, with references in place of secrets.
+        written: String,
         headers: Vec<(String, String)>,
     },
 }
@@ -103,8 +106,8 @@ impl Entry {
                     table["cwd"] = value(directory.display().to_string());
                 }
             }
-            Target::Http { url, headers } => {
-                table["url"] = value(url.as_str());
+            Target::Http { written, headers, .. } => {
+                table["url"] = value(written);
                 if !headers.is_empty() {
                     table["headers"] = texts(headers);
                 }
@@ -113,12 +116,44 @@ impl Entry {
         table
     }
 
-    /// Variables or headers.
-    pub(super) fn values_mut(&mut self) -> &mut Vec<(String, String)> {
+    /// Puts references in place of the secrets. `reference` is offered each value with its name, and whether it is part of a
+    /// command line.
+    pub(super) fn refer(&mut self, mut reference: impl FnMut(&str, &str, bool) -> Option<String>) {
         match &mut self.target {
-            Target::Stdio { environment, .. } => environment,
-            Target::Http { headers, .. } => headers,
+            Target::Stdio { arguments, environment, .. } => {
+                refer_in_arguments(arguments, &mut |name, value| reference(name, value, true));
+                refer_in_values(environment, &mut |name, value| reference(name, value, false));
+            }
+            Target::Http { url, written, headers } => {
+                let mut in_url = |name: &str, value: &str| reference(name, value, false);
+                if let Some(text) = with_references("url", url.as_str(), &mut in_url, str::to_owned) {
+                    *written = text;
+                }
+                refer_in_values(headers, &mut in_url);
+            }
         }
+    }
+}
+
+fn refer_in_values(
+    values: &mut [(String, String)],
+    reference: &mut impl FnMut(&str, &str) -> Option<String>,
+) {
+    for (name, value) in values {
+        if let Some(reference) = reference(name, value) {
+            *value = reference;
+        }
+    }
+}
+
+fn refer_in_arguments(arguments: &mut [String], reference: &mut impl FnMut(&str, &str) -> Option<String>) {
+    let mut option = String::new();
+    for argument in arguments {
+        let next = if argument.starts_with('-') { argument.trim_start_matches('-') } else { "" }.to_owned();
+        if let Some(text) = with_references(&option, argument, reference, str::to_owned) {
+            *argument = text;
+        }
+        option = next;
     }
 }
 
@@ -180,7 +215,7 @@ fn http(url: Url, arguments: &Arguments) -> Result<Target, Mistake> {
         }
     };
     let headers = arguments.header.iter().enumerate().map(header).collect::<Result<_, _>>()?;
-    Ok(Target::Http { url, headers })
+    Ok(Target::Http { written: url.to_string(), url, headers })
 }
 
 fn stdio(command: &[String], arguments: &Arguments) -> Result<Target, Mistake> {
