@@ -49,7 +49,7 @@ pub use limits::{Limits, Rate, ScopedLimits};
 pub use pattern::{InvalidPattern, Pattern, Subject};
 pub use pending::{CallDigest, PendingCall};
 pub use policy::{PATHS_MAX, PATTERNS_MAX, Policy, RULES_MAX, TEXT_BYTES_MAX};
-pub use printable::{is_hidden, printable};
+pub use printable::{is_hidden, printable, quoted};
 pub use source::{Place, Source};
 pub use suggest::{Use, suggest};
 pub use table::OnChange;

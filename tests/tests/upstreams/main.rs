@@ -9,3 +9,4 @@ mod reload;
 mod scripted;
 mod starts;
 mod turns;
+mod unsent;
