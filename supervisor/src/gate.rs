@@ -304,13 +304,7 @@ impl Gate {
     ///
     /// In this order, so that nothing is told of what is not permitted, nobody is asked about what cannot be sent, and
     /// nothing is counted, recorded or sent that is refused.
-    async fn try_call(
-        &self,
-        from: &Requester,
-        call: CallId,
-        asked: &Asked,
-        given: Given,
-    ) -> Reply {
+    async fn try_call(&self, from: &Requester, call: CallId, asked: &Asked, given: Given) -> Reply {
         let Asked { server, item, .. } = asked;
         let (began, mut waited) = (Instant::now(), Duration::ZERO);
         let failed = |failure| about(failure, server, item);

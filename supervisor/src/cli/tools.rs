@@ -73,7 +73,8 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
     let status = match command {
         Command::List { json } => list(&supervisor, json),
         Command::Search { query, json } => {
-            let search = Search { query: &query.join(" "), limit: 50, detail: Detail::Signatures, language: None };
+            let search =
+                Search { query: &query.join(" "), limit: 50, detail: Detail::Signatures, language: None };
             let found = gate.search(&Scope::all(servers.clone()), None, search).await.tools;
             if found.is_empty() && !servers.is_empty() {
                 eprintln!("lockhouse: no permitted tool matches; `lockhouse tools list` shows all tools");

@@ -93,9 +93,13 @@ pub(super) fn changed(calls: &[CallRecord]) -> Option<String> {
     }
     if !undeclared.is_empty() {
         let words = match undeclared.len() {
-            1 => "1 call was already made whose server does not declare whether it changes anything".to_owned(),
+            1 => {
+                "1 call was already made whose server does not declare whether it changes anything".to_owned()
+            }
             count => {
-                format!("{count} calls were already made whose servers do not declare whether they change anything")
+                format!(
+                    "{count} calls were already made whose servers do not declare whether they change anything"
+                )
             }
         };
         parts.push(format!("{words}: {}", named(undeclared.iter().copied(), true)));

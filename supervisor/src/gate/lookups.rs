@@ -51,8 +51,13 @@ impl Gate {
     pub(crate) fn outdated_servers(&self, servers: &[ServerName]) -> Vec<String> {
         let told = |name: &ServerName| {
             let connection = self.upstreams.get(name)?;
-            let (State::Failed(reason), Some(_)) = (connection.state(), connection.known()) else { return None };
-            Some(format!("{name}: {} (its tools are shown as they were)", cut(&reason)))
+            connection.known()?;
+            let reason = match connection.state() {
+                State::Connected(_) | State::Idle => return None,
+                State::Connecting => "still connecting".to_owned(),
+                State::Failed(reason) => cut(&reason),
+            };
+            Some(format!("{name}: {reason} (its tools are shown as they were)"))
         };
         servers.iter().filter_map(told).collect()
     }

@@ -193,9 +193,17 @@ fn a_url_of_the_old_transport_is_left_out_whatever_its_type_says() {
         let finished = lockhouse.run(&["import", "--yes", "--from", path.to_str().unwrap()]);
         let written = config(&lockhouse);
         for (name, url, is_taken) in URLS {
-            let row = finished.stdout.lines().find(|line| line.contains(&format!("  {name}  "))).unwrap_or_default();
+            let row = finished
+                .stdout
+                .lines()
+                .find(|line| line.contains(&format!("  {name}  ")))
+                .unwrap_or_default();
             let told = row.contains("left out: it is reached over HTTP+SSE") && row.contains("/mcp");
-            let holds = if is_taken { row.contains("taken") && written.contains(url) } else { told && !written.contains(url) };
+            let holds = if is_taken {
+                row.contains("taken") && written.contains(url)
+            } else {
+                told && !written.contains(url)
+            };
             table.row(format!("{file}: {name}"), ensure(holds, &finished));
         }
     }

@@ -34,7 +34,10 @@ fn outcomes(answer: &Value) -> Vec<&str> {
 async fn a_call_that_was_sent_is_reported_and_one_that_waited_for_its_turn_is_not() {
     let rows = [
         (json!({"readOnlyHint": false}), "1 call that may change something was already made: scripted.never"),
-        (json!({}), "1 call was already made whose server does not declare whether it changes anything: scripted.never"),
+        (
+            json!({}),
+            "1 call was already made whose server does not declare whether it changes anything: scripted.never",
+        ),
         (json!({"readOnlyHint": true}), ""),
     ];
     let mut table = Table::new("calls that a timeout ended");
@@ -57,7 +60,10 @@ async fn a_call_that_was_sent_is_reported_and_one_that_waited_for_its_turn_is_no
             table.row(name("what may have changed"), ensure(fits && is_unknown, &answer["error"]));
             let changing = |call: &&Value| call["changes"] == true;
             let changing = answer["calls"].as_array().expect("calls").iter().filter(changing).count();
-            table.row(name("calls that may change something"), equal(changing, usize::from(!words.is_empty())));
+            table.row(
+                name("calls that may change something"),
+                equal(changing, usize::from(!words.is_empty())),
+            );
             let records = &scripted.lockhouse.audit()[before..];
             let of = |key: &str, value: &str| records.iter().filter(|record| record[key] == value).count();
             table.row(
@@ -82,9 +88,13 @@ async fn of_parallel_calls_with_invalid_arguments_none_is_reported_as_sent() {
             format!("{language}: the error"),
             equal(answer["error"]["code"].as_str(), Some("invalid_arguments")),
         );
-        let unsent = outcomes(&answer).iter().all(|outcome| ["invalid_arguments", "not_sent"].contains(outcome));
+        let unsent =
+            outcomes(&answer).iter().all(|outcome| ["invalid_arguments", "not_sent"].contains(outcome));
         table.row(format!("{language}: outcomes"), ensure(unsent, &answer["calls"]));
-        table.row(format!("{language}: nothing may have changed"), equal(answer["error"].get("changed"), None));
+        table.row(
+            format!("{language}: nothing may have changed"),
+            equal(answer["error"].get("changed"), None),
+        );
         table.row(format!("{language}: the server got nothing"), equal(scripted.count("calls"), 0));
     }
     table.finish();
