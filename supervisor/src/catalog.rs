@@ -376,6 +376,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_call_changes_is_declared_by_either_hint_or_not_at_all() {
+        let changes = |annotations: Value| {
+            let tool = json!({"name": "a", "annotations": annotations});
+            Tool::from_json(&tool.to_string()).expect("a tool").changes
+        };
+        for undeclared in [Value::Null, json!({}), json!({"title": "A"}), json!({"readOnlyHint": "yes"})] {
+            assert_eq!(changes(undeclared.clone()), Changes::Undeclared, "{undeclared}");
+        }
+        assert_eq!(changes(json!({"readOnlyHint": true})), Changes::Nothing);
+        assert_eq!(changes(json!({"readOnlyHint": false})), Changes::Something);
+        assert_eq!(changes(json!({"destructiveHint": false})), Changes::Something);
+    }
+
+    #[test]
     fn a_tool_without_a_usable_name_is_dropped() {
         assert!(Tool::from_json(r#"{"name": "a b"}"#).is_none());
         assert!(Tool::from_json(r#"{"inputSchema": {}}"#).is_none());

@@ -20,7 +20,7 @@ pub(crate) struct Asked {
     pub(crate) item: Item,
     /// Of the program, as the worker says.
     pub(crate) line: Option<u32>,
-    /// Set when the call is made, and never for one that is refused. Shared by whoever makes the call and whoever gives it up.
+    /// Set when the call is made, and never for one that is refused. The task that makes the call and the one that abandons it share it.
     made: Arc<OnceLock<Made>>,
 }
 
@@ -75,7 +75,7 @@ impl Asked {
         Self { item, ..self }
     }
 
-    /// From now on the call counts as made. Only the first word of it counts.
+    /// From now on the call counts as made. A second note changes nothing.
     pub(super) fn note(&self, made: Made) {
         let _ = self.made.set(made);
     }
