@@ -54,7 +54,7 @@ pub use nearest::nearest;
 pub use pattern::{InvalidPattern, Pattern, Subject};
 pub use pending::{CallDigest, PendingCall};
 pub use policy::{PATHS_MAX, PATTERNS_MAX, Policy, RULES_MAX, TEXT_BYTES_MAX};
-pub use printable::{escaped, is_hidden, printable, visible_text};
+pub use printable::{escaped, is_hidden, printable, quoted, visible_text};
 pub use source::{Place, Source};
 pub use suggest::{Use, suggest};
 pub use table::OnChange;

@@ -23,6 +23,21 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
+/// The text, or its beginning and an ellipsis, in quotation marks: each control or invisible character as an escape such as
+/// `\n`, so that a reader sees what is there.
+pub fn quoted(text: &str, chars_max: usize) -> String {
+    let mut quoted = String::from('"');
+    for c in clipped(text, chars_max).chars() {
+        match c {
+            '"' | '\\' | '\n' | '\r' | '\t' => quoted.extend(c.escape_debug()),
+            c if is_hidden(c) => quoted.extend(c.escape_unicode()),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
 /// The text on one line: whitespace collapsed, hidden characters dropped, at most `chars_max` characters.
 pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
     // Looking at a few times the limit is enough, and keeps the work independent of a hostile text's length.
@@ -108,6 +123,12 @@ mod tests {
         ] {
             assert_eq!(visible_text(text), shown, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_quoted_text_shows_each_hidden_character_as_an_escape() {
+        assert_eq!(quoted("a\n\"b\\\t\u{1b}\u{202e}é’", 80), r#""a\n\"b\\\t\u{1b}\u{202e}é’""#);
+        assert_eq!(quoted("abcdefg", 6), "\"abcde…\"");
     }
 
     #[test]

@@ -28,7 +28,10 @@ fn decisions() {
     let reached = replay("decision", fuzz::decision);
     for tool in ["under", "host", "pattern", "number", "value", "nested"] {
         for decision in ["allow", "deny"] {
-            assert!(reached.contains(&format!("{tool} {decision}")), "{tool} {decision} is not reached any more");
+            assert!(
+                reached.contains(&format!("{tool} {decision}")),
+                "{tool} {decision} is not reached any more"
+            );
         }
     }
 }

@@ -24,6 +24,7 @@ pub(crate) use fingerprint::{digest, hex};
 pub(crate) use names::{folded, python_name};
 pub(crate) use search::{Corpus, Hit, rank};
 pub(crate) use shapes::{Lesson, Shapes};
+pub(crate) use types::Language;
 pub(crate) use unmatched::{members, unmatched};
 pub(crate) use visible::visible_json;
 
@@ -63,8 +64,8 @@ pub(crate) struct Tool {
     pub(crate) closed: bool,
     /// Whether its results are wrapped by its server's library.
     pub(crate) wraps: bool,
-    /// Whether the server says that the tool changes nothing.
-    pub(crate) read_only: bool,
+    /// What the server declares that a call changes.
+    pub(crate) changes: Changes,
     pub(crate) python: String,
     pub(crate) typescript: String,
     /// Of the whole definition.
@@ -108,6 +109,39 @@ pub(crate) struct Claims {
     pub(crate) destructive: Option<bool>,
 }
 
+/// Whether a call changes things, as far as its server declares that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Changes {
+    /// The tool only reads.
+    Nothing,
+    /// The tool changes things.
+    Something,
+    /// The server does not declare it.
+    Undeclared,
+}
+
+impl Changes {
+    /// What is not declared may change something as well.
+    pub(crate) fn are_possible(self) -> bool {
+        self != Self::Nothing
+    }
+}
+
+impl Claims {
+    fn of(annotations: &Value) -> Self {
+        let hint = |name: &str| annotations.get(name).and_then(Value::as_bool);
+        Self { read_only: hint("readOnlyHint"), destructive: hint("destructiveHint") }
+    }
+
+    fn changes(self) -> Changes {
+        match self {
+            Self { read_only: Some(true), .. } => Changes::Nothing,
+            Self { read_only: None, destructive: None } => Changes::Undeclared,
+            Self { .. } => Changes::Something,
+        }
+    }
+}
+
 /// What is told of a tool besides what its definition says.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
@@ -115,6 +149,14 @@ pub(crate) struct Told {
     pub(crate) asks: bool,
     /// What its results were seen to look like, as a JSON Schema.
     pub(crate) observed: Option<Value>,
+    /// The language of the program that reads it. None: of signatures and types, both languages.
+    pub(crate) language: Option<Language>,
+}
+
+impl Told {
+    fn is_read_in(&self, language: Language) -> bool {
+        self.language.is_none_or(|its| its == language)
+    }
 }
 
 impl Tool {
@@ -126,8 +168,20 @@ impl Tool {
             annotations: Value,
         }
         let Outline { annotations } = serde_json::from_str(&self.definition).unwrap_or_default();
-        let hint = |name: &str| annotations.get(name).and_then(Value::as_bool);
-        Claims { read_only: hint("readOnlyHint"), destructive: hint("destructiveHint") }
+        Claims::of(&annotations)
+    }
+
+    /// Whether the server declares that the tool changes nothing.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.changes == Changes::Nothing
+    }
+
+    /// How the tool is called.
+    pub(crate) fn signature(&self, language: Language) -> &str {
+        match language {
+            Language::Python => &self.python,
+            Language::TypeScript => &self.typescript,
+        }
     }
 
     /// Reads one entry of `tools/list`; `None` for one that cannot be called by any name.
@@ -159,7 +213,7 @@ impl Tool {
         Some(Self {
             python: signature.python(),
             typescript: signature.typescript(),
-            read_only: raw.pointer("/annotations/readOnlyHint").and_then(Value::as_bool).unwrap_or(false),
+            changes: Claims::of(raw.get("annotations").unwrap_or(&Value::Null)).changes(),
             fingerprint: fingerprint::fingerprint(&raw),
             declares_output: raw.get("outputSchema").is_some_and(Value::is_object),
             hides: visible::hides(&raw),
@@ -235,8 +289,11 @@ impl Tool {
             python.push_str(&format!("  # {notes}"));
             typescript.push_str(&format!("  // {notes}"));
         }
-        shown["python"] = python.into();
-        shown["typescript"] = typescript.into();
+        for (language, signature) in [(Language::Python, python), (Language::TypeScript, typescript)] {
+            if told.is_read_in(language) {
+                shown[language.key()] = signature.into();
+            }
+        }
         shown
     }
 
@@ -253,9 +310,12 @@ impl Tool {
                 "name": field.name,
                 "keyword": accepted.keyword.as_deref().unwrap_or(&field.name),
                 "required": field.required,
-                "python": text(&field.kind, types::Language::Python),
-                "typescript": text(&field.kind, types::Language::TypeScript),
             });
+            for language in [Language::Python, Language::TypeScript] {
+                if told.is_read_in(language) {
+                    row[language.key()] = text(&field.kind, language).into();
+                }
+            }
             if !field.description.is_empty() {
                 row["description"] = field.description.as_str().into();
             }
@@ -279,7 +339,7 @@ impl Tool {
     pub(crate) fn full(&self, server: &str, told: &Told) -> Value {
         let full = json!({
             "server": server, "name": self.name.as_str(), "identifier": self.identifier,
-            "description": self.description, "read_only": self.read_only,
+            "description": self.description, "read_only": self.is_read_only(),
         });
         let mut full = self.signed(full, told);
         let mut definition: Value = serde_json::from_str(&self.definition).unwrap_or_default();
@@ -337,6 +397,20 @@ mod tests {
         let tool = r#"{"name": "a", "inputSchema": {"properties": {"note": {}, "b": {}, "a": {}}, "required": ["a", "b"]}}"#;
         let tool = Tool::from_json(tool).expect("a tool");
         assert_eq!((tool.parameters.join(" "), tool.required), ("b a note".into(), 2));
+    }
+
+    #[test]
+    fn what_a_call_changes_is_declared_by_either_hint_or_not_at_all() {
+        let changes = |annotations: Value| {
+            let tool = json!({"name": "a", "annotations": annotations});
+            Tool::from_json(&tool.to_string()).expect("a tool").changes
+        };
+        for undeclared in [Value::Null, json!({}), json!({"title": "A"}), json!({"readOnlyHint": "yes"})] {
+            assert_eq!(changes(undeclared.clone()), Changes::Undeclared, "{undeclared}");
+        }
+        assert_eq!(changes(json!({"readOnlyHint": true})), Changes::Nothing);
+        assert_eq!(changes(json!({"readOnlyHint": false})), Changes::Something);
+        assert_eq!(changes(json!({"destructiveHint": false})), Changes::Something);
     }
 
     #[test]

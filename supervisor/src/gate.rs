@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use lockhouse_policies::{Call, ClientName, Effect, Item, Policy, visible_text};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
-use serde_json::Value;
+use serde_json::json;
 
 pub(crate) use approvals::{
     Approval, ApprovalSettings, Approvals, Approvers, Ask, Decision as PersonsDecision, FromPerson,
@@ -43,6 +43,7 @@ pub(crate) use scope::{Scope, no_grant};
 pub(crate) use search::Search;
 
 use arguments::Given;
+use asked::Made;
 use decision::Unpermitted;
 use force::Force;
 use limits::Limiter;
@@ -50,7 +51,7 @@ use schema::Schemas;
 
 use crate::access::Principal;
 use crate::audit::Audit;
-use crate::catalog::{Catalogue, Lesson};
+use crate::catalog::{Catalogue, Changes, Language, Lesson};
 use crate::results::Results;
 use crate::skills::Skills;
 use crate::telemetry::{self, Stage};
@@ -72,8 +73,9 @@ pub(crate) struct Gate {
     results: Arc<Results>,
     /// Bytes that a reply may have.
     reply_bytes_max: usize,
-    /// Answers to `ListTools`, which depend on a server's tools, the client and the policy alone: made once for each.
-    briefs: Mutex<HashMap<(ServerName, Option<ClientName>), Briefs>>,
+    /// Answers to `ListTools`, which depend on a server's tools, the client, the language and the policy alone: made once for
+    /// each.
+    briefs: Mutex<HashMap<(ServerName, Option<ClientName>, Option<Language>), Briefs>>,
 }
 
 /// An answer, and what it was made of.
@@ -84,19 +86,12 @@ struct Briefs {
     json: Arc<[u8]>,
 }
 
-/// What is known of a call that was made, besides its answer.
-#[derive(Clone, Copy, Debug, Default)]
-struct Came {
-    /// Whether it may have changed something.
-    changes: bool,
-    /// Whether nobody could be asked, and what it wants is kept until somebody can.
-    draft: bool,
-}
-
 /// On whose behalf a request is answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Requester {
     pub(crate) caller: Caller,
+    /// Of the program: signatures are shown in it. None where there is no program.
+    pub(crate) language: Option<Language>,
     /// Whose results and skills it may read.
     pub(crate) principal: Principal,
     /// What this execution may know of.
@@ -109,6 +104,7 @@ impl Requester {
     /// Its calls that need a person are put to these `approvers`.
     pub(crate) fn new(
         caller: Caller,
+        language: Option<Language>,
         principal: Principal,
         scope: Scope,
         code: Arc<str>,
@@ -118,6 +114,7 @@ impl Requester {
         let approvals = Approvals::new(caller.clone(), principal.owner(), code, approvers, audit);
         Self {
             caller,
+            language,
             principal,
             scope: Arc::new(scope),
             usage: Arc::default(),
@@ -220,9 +217,9 @@ impl Gate {
             Request::LoadSkill { name } => self.load_skill(from, &name).await,
             Request::SearchSkills { query, limit } => self.search_skills(from, query, limit as usize).await,
             Request::Search { query, limit, detail } => {
-                let search = Search { query: &query, limit: limit as usize, detail };
+                let search = Search { query: &query, limit: limit as usize, detail, language: from.language };
                 let found = self.search(&from.scope, from.client(), search).await;
-                Ok(Value::Array(found.tools).to_string().into_bytes())
+                Ok(json!({"tools": found.tools, "missing": found.missing}).to_string().into_bytes())
             }
             _ => self.list_servers(from),
         };
@@ -234,7 +231,7 @@ impl Gate {
     fn meant(&self, from: &Requester, asked: Asked) -> Asked {
         match &asked.item {
             Item::Tool(tool) => match self.tool_meant(from, &asked.server, tool) {
-                Some(meant) => Asked { item: Item::Tool(meant), ..asked },
+                Some(meant) => asked.about(Item::Tool(meant)),
                 None => asked,
             },
             _ => asked,
@@ -259,17 +256,17 @@ impl Gate {
     async fn call(&self, from: &Requester, call: CallId, asked: &Asked, given: Given) -> (Reply, CallRecord) {
         let started = Instant::now();
         let lesson = from.caller.wire.is_none().then(|| self.lesson(asked, &given)).flatten();
-        let mut came = Came::default();
-        let reply = match self.try_call(from, call, asked, given, &mut came).await {
+        let reply = match self.try_call(from, call, asked, given).await {
             // Who has the server directly reads its own words.
             Err(failure) if from.caller.wire.is_none() => {
                 Err(self.explained(from, call, asked, failure).await)
             }
             reply => reply,
         };
+        let is_draft = asked.made() == Some(Made::Draft);
         let outcome = reply
             .as_ref()
-            .map_or_else(|failure| failure.code.as_str(), |_| if came.draft { "draft" } else { "ok" });
+            .map_or_else(|failure| failure.code.as_str(), |_| if is_draft { "draft" } else { "ok" });
         let bytes = reply.as_ref().map_or(0, Vec::len);
         let took = started.elapsed();
         let known = self.upstreams.get(&asked.server).is_some() || destination::is_skills(&asked.server);
@@ -283,7 +280,7 @@ impl Gate {
         if let (Some(lesson), Ok(json)) = (lesson, &reply) {
             lesson.learn(json);
         }
-        (reply, CallRecord::new(asked, outcome, came.changes, took, bytes))
+        (reply, CallRecord::new(asked, outcome, took, bytes))
     }
 
     /// Whether to learn from the result of this call what the tool answers.
@@ -293,7 +290,8 @@ impl Gate {
         connection.shapes.lesson(connection.known()?.tool(tool)?, &given.arguments)
     }
 
-    /// A call whose execution ended before its answer came.
+    /// A call whose execution ended before its answer came. Whether one that was sent took effect is not known; one that was not
+    /// sent has changed nothing.
     pub(crate) fn abandoned(
         &self,
         from: &Requester,
@@ -303,28 +301,20 @@ impl Gate {
     ) -> CallRecord {
         // What waits for a person was not made.
         if from.approvals.is_waiting(call) {
-            return CallRecord::new(asked, FailureCode::ApprovalDeclined.as_str(), false, took, 0);
+            return CallRecord::new(asked, FailureCode::ApprovalDeclined.as_str(), took, 0);
         }
-        if let Err(error) = self.audit.outcome(asked.subject(from, call), "unknown", took, 0) {
+        let outcome = if asked.made().is_some() { "unknown" } else { "not_sent" };
+        if let Err(error) = self.audit.outcome(asked.subject(from, call), outcome, took, 0) {
             tracing::error!("{error}");
         }
-        let is_read_only = |tool| Some(self.upstreams.get(&asked.server)?.known()?.tool(tool)?.read_only);
-        let may_change = matches!(&asked.item, Item::Tool(tool) if is_read_only(tool) != Some(true));
-        CallRecord::new(asked, "unknown", may_change, took, 0)
+        CallRecord::new(asked, outcome, took, 0)
     }
 
     /// The way of every call: what is known of it is decided about, and only then does it go out.
     ///
     /// In this order, so that nothing is told of what is not permitted, nobody is asked about what cannot be sent, and
     /// nothing is counted, recorded or sent that is refused.
-    async fn try_call(
-        &self,
-        from: &Requester,
-        call: CallId,
-        asked: &Asked,
-        given: Given,
-        came: &mut Came,
-    ) -> Reply {
+    async fn try_call(&self, from: &Requester, call: CallId, asked: &Asked, given: Given) -> Reply {
         let Asked { server, item, .. } = asked;
         let (began, mut waited) = (Instant::now(), Duration::ZERO);
         let failed = |failure| about(failure, server, item);
@@ -338,7 +328,8 @@ impl Gate {
         let offered = destination.offer().await.map_err(failed)?;
         waited += offering.elapsed();
         let mut wanted = Call::new(server, item.clone()).by(from.caller.client.clone());
-        let (mut known, mut may_change) = (None, false);
+        let (mut known, mut changes) = (None, Changes::Nothing);
+        let language = from.language.unwrap_or(Language::Python);
         match item {
             Item::Tool(tool) => {
                 known = offered.catalogue().tool(tool);
@@ -347,15 +338,15 @@ impl Gate {
                 self.refuse_changed(from, subject, definition).map_err(failed)?;
                 // An AI client writes the names that it has read, and its servers judge the rest.
                 let named = match from.caller.wire {
-                    None => arguments::named(definition, &given.arguments),
+                    None => arguments::named(definition, &given.arguments, language),
                     Some(_) => arguments::as_written(&given.arguments),
                 };
                 let named = named.map_err(failed)?;
                 let (bytes, turn) = (given.arguments.len(), &from.usage.turn);
-                let fitting = self.schemas.fitting(server, definition, named, bytes, turn).await;
+                let fitting = self.schemas.fitting(server, definition, named, bytes, turn, language).await;
                 wanted =
                     wanted.with_arguments(fitting.map_err(failed)?).defined(definition.fingerprint.clone());
-                may_change = !definition.read_only;
+                changes = definition.changes;
             }
             Item::Prompt(prompt) => {
                 let named = arguments::of_prompt(prompt, &given.arguments).map_err(failed)?;
@@ -370,7 +361,7 @@ impl Gate {
             Ok(decided) => decided,
             Err(Unpermitted::NobodyToAsk(_)) if let Some((skills, arguments)) = draft => {
                 self.note_draft(subject).map_err(failed)?;
-                *came = Came { changes: true, draft: true };
+                asked.note(Made::Draft);
                 return destination::draft(skills, &arguments).await.map_err(failed);
             }
             Err(unpermitted) => return Err(failed(self.noted(subject, unpermitted))),
@@ -398,7 +389,7 @@ impl Gate {
             tracing::error!("{error}");
             failed(failure(FailureCode::Denied, format!("the call was not made: {error}")))
         })?;
-        came.changes = may_change;
+        asked.note(Made::Sent(changes));
         let timeout = [given.timeout, admitted.timeout].into_iter().flatten().min();
         let reply = ready.call(permitted, timeout, &from.caller).await?;
         self.limiter.received(&from.usage, &limits, reply.len()).map_err(failed)?;

@@ -348,7 +348,8 @@ impl Supervisor {
         let (code, approvers) = (request.code.as_str().into(), self.approvers.clone());
         let audit = gate.audit();
         let scope = scope.within(&gate.servers());
-        let from = Requester::new(caller, principal.clone(), scope, code, approvers, audit.clone());
+        let language = Some(request.language.into());
+        let from = Requester::new(caller, language, principal.clone(), scope, code, approvers, audit.clone());
         let program = Program {
             language: request.language,
             code: &request.code,

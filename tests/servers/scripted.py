@@ -5,6 +5,7 @@ DIRECTORY/tools.json  the tools, as `tools/list` gives them; `echo` alone if the
 DIRECTORY/starts      a line is added for each start, with the process's id
 DIRECTORY/listings    a line is added for each `tools/list`
 DIRECTORY/calls       a line is added for each call, with its tool and when it came
+DIRECTORY/open        with --waits: only once this is there is anything answered
 """
 
 import json
@@ -210,6 +211,8 @@ def main():
     note("starts", str(os.getpid()))
     if "--banner" in FLAGS:
         write("Welcome to the scripted server!\nListening on stdio...\n\n")
+    while "--waits" in FLAGS and not (PLACE / "open").exists():
+        time.sleep(0.02)
     if "--deaf" in FLAGS:
         time.sleep(3600)
     if "--stubborn" in FLAGS:

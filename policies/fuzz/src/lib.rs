@@ -80,7 +80,9 @@ pub fn decision(bytes: &[u8]) -> Reached {
     let tool = TOOLS[usize::from(*first) % TOOLS.len()];
     let text = String::from_utf8_lossy(rest).into_owned();
     let value: Value = serde_json::from_str(&text).unwrap_or(Value::String(text));
-    let (Ok(policy), Ok(server), Ok(name_of_tool)) = (parsed(POLICY), ServerName::new("s"), ToolName::new(tool)) else {
+    let (Ok(policy), Ok(server), Ok(name_of_tool)) =
+        (parsed(POLICY), ServerName::new("s"), ToolName::new(tool))
+    else {
         panic!("the policy of the target is valid");
     };
     let arguments = Map::from_iter([("a".to_owned(), value.clone())]);
@@ -100,7 +102,8 @@ fn agrees(tool: &str, value: &Value) -> bool {
         ("nested", _) => true,
         (_, Value::Array(values)) => values.iter().all(|value| agrees(tool, value)),
         ("under", Value::String(path)) => {
-            let below = path.strip_prefix("/").and_then(|path| path.trim_start_matches('/').strip_prefix("srv"));
+            let below =
+                path.strip_prefix("/").and_then(|path| path.trim_start_matches('/').strip_prefix("srv"));
             let is_strange = |c: char| c.is_control() || matches!(c, '\\' | '%');
             below.is_some() && !path.contains(is_strange) && path.split('/').all(|part| part != "..")
         }
@@ -109,7 +112,9 @@ fn agrees(tool: &str, value: &Value) -> bool {
             url.starts_with("http") && (url.contains("example") || url.contains('%') || !url.is_ascii())
         }
         ("pattern", Value::String(text)) => text.starts_with("rel-"),
-        ("number", Value::Number(number)) => number.as_f64().is_some_and(|number| (1.0..=10.0).contains(&number)),
+        ("number", Value::Number(number)) => {
+            number.as_f64().is_some_and(|number| (1.0..=10.0).contains(&number))
+        }
         ("value", value) => *value == "acme" || *value == true || value.as_f64() == Some(1.0),
         _ => false,
     }

@@ -73,7 +73,8 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
     let status = match command {
         Command::List { json } => list(&supervisor, json),
         Command::Search { query, json } => {
-            let search = Search { query: &query.join(" "), limit: 50, detail: Detail::Signatures };
+            let search =
+                Search { query: &query.join(" "), limit: 50, detail: Detail::Signatures, language: None };
             let found = gate.search(&Scope::all(servers.clone()), None, search).await.tools;
             if found.is_empty() && !servers.is_empty() {
                 eprintln!("lockhouse: no permitted tool matches; `lockhouse tools list` shows all tools");
@@ -98,7 +99,7 @@ fn list(supervisor: &Supervisor, as_json: bool) -> ExitCode {
     let row = |(server, tool, standing): (&ServerName, Tool, Option<Effect>)| {
         json!({
             "server": server.as_str(), "tool": tool.name.as_str(), "policy": in_a_word(standing),
-            "reads_only": tool.read_only, "summary": tool.summary,
+            "reads_only": tool.is_read_only(), "summary": tool.summary,
         })
     };
     let rows: Vec<Value> = gate.every_tool().into_iter().map(row).collect();
@@ -119,8 +120,8 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
             // What a tool answers that nobody may call is nobody's business.
             let connection = gate.upstreams().get(&server).filter(|_| standing != Some(Effect::Deny));
             let observed = connection.and_then(|connection| connection.shapes.observed(&found));
-            let mut full =
-                found.full(server.as_str(), &Told { asks: standing == Some(Effect::Ask), observed });
+            let asks = standing == Some(Effect::Ask);
+            let mut full = found.full(server.as_str(), &Told { asks, observed, language: None });
             full["policy"] = in_a_word(standing).into();
             // For a pin.
             full["definition"] = format!("sha256:{}", found.fingerprint).into();

@@ -115,8 +115,16 @@ impl Limits {
         let seconds = |of: f64| (0.01..=3_600.0).contains(&of);
         [
             ((1..=65_536).contains(&self.connections), "http.limits.connections", "1 to 65536"),
-            ((1..=65_536).contains(&self.connections_per_peer), "http.limits.connections_per_peer", "1 to 65536"),
-            ((1..=100).contains(&self.unauthenticated_percent), "http.limits.unauthenticated_percent", "1 to 100"),
+            (
+                (1..=65_536).contains(&self.connections_per_peer),
+                "http.limits.connections_per_peer",
+                "1 to 65536",
+            ),
+            (
+                (1..=100).contains(&self.unauthenticated_percent),
+                "http.limits.unauthenticated_percent",
+                "1 to 100",
+            ),
             (
                 (1..=65_536).contains(&self.unauthenticated_requests_per_peer_per_second),
                 "http.limits.unauthenticated_requests_per_peer_per_second",
@@ -135,7 +143,11 @@ impl Limits {
             ((16..=1_024).contains(&self.headers), "http.limits.headers", "16 to 1024"),
             ((8..=1_024).contains(&self.head_kib), "http.limits.head_kib", "8 to 1024"),
             ((1..=1_024).contains(&self.streams), "http.limits.streams", "1 to 1024"),
-            (self.body_kib.is_none_or(|kib| (64..=65_536).contains(&kib)), "http.limits.body_kib", "64 to 65536"),
+            (
+                self.body_kib.is_none_or(|kib| (64..=65_536).contains(&kib)),
+                "http.limits.body_kib",
+                "64 to 65536",
+            ),
             ((1_000..=1_000_000).contains(&self.body_values), "http.limits.body_values", "1000 to 1000000"),
             ((1..=65_536).contains(&bodies_mib), "http.limits.bodies_mib", "1 to 65536"),
             (

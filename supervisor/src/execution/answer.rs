@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::shown::{Parts, calls, cut_text};
 use super::told::{changed, told};
 use super::{Cancellation, Ended};
+use crate::catalog;
 use crate::gate::CallRecord;
 use crate::json;
 
@@ -29,6 +30,15 @@ impl Language {
         match self {
             Self::Python => "python",
             Self::Typescript => "typescript",
+        }
+    }
+}
+
+impl From<Language> for catalog::Language {
+    fn from(language: Language) -> Self {
+        match language {
+            Language::Python => Self::Python,
+            Language::Typescript => Self::TypeScript,
         }
     }
 }

@@ -6,6 +6,7 @@ use lockhouse_protocol::CodeError;
 use serde_json::value::RawValue;
 
 use super::{Cancellation, Ending, Limit, Status};
+use crate::catalog::Changes;
 use crate::gate::CallRecord;
 
 /// Calls that are named; the rest are counted.
@@ -85,15 +86,34 @@ fn placed(error: CodeError, over: &[CallRecord], waiting: &[CallRecord]) -> Code
     CodeError { message, line, ..error }
 }
 
-/// For a program that failed: which of its calls may have changed something, in a sentence.
+/// For a program that failed: which of its calls may have changed something, in a sentence. Where a server does not declare
+/// whether its tool changes anything, the sentence says so.
 pub(super) fn changed(calls: &[CallRecord]) -> Option<String> {
-    let changing: Vec<&CallRecord> = calls.iter().filter(|call| call.changes).collect();
-    let (calls, them) = match changing.len() {
-        0 => return None,
-        1 => ("1 call that may change something was already made".to_owned(), "it"),
-        count => (format!("{count} calls that may change something were already made"), "them"),
-    };
-    Some(format!("{calls}: {}; do not repeat {them} blindly", named(changing.into_iter(), true)))
+    let of = |changes| calls.iter().filter(|call| call.changes == changes).collect::<Vec<_>>();
+    let (declared, undeclared) = (of(Changes::Something), of(Changes::Undeclared));
+    let mut parts = Vec::new();
+    if !declared.is_empty() {
+        let words = match declared.len() {
+            1 => "1 call that may change something was already made".to_owned(),
+            count => format!("{count} calls that may change something were already made"),
+        };
+        parts.push(format!("{words}: {}", named(declared.iter().copied(), true)));
+    }
+    if !undeclared.is_empty() {
+        let words = match undeclared.len() {
+            1 => {
+                "1 call was already made whose server does not declare whether it changes anything".to_owned()
+            }
+            count => {
+                format!(
+                    "{count} calls were already made whose servers do not declare whether they change anything"
+                )
+            }
+        };
+        parts.push(format!("{words}: {}", named(undeclared.iter().copied(), true)));
+    }
+    let them = if declared.len() + undeclared.len() == 1 { "it" } else { "them" };
+    (!parts.is_empty()).then(|| format!("{}; do not repeat {them} blindly", parts.join("; ")))
 }
 
 /// Calls with their lines, and, of those that are over, their outcomes where those are not as wished; what is alike is told once.

@@ -56,13 +56,14 @@ pub(super) async fn search(
 ) -> Value {
     let gate = supervisor.gate();
     let scope = gate.granted(principal);
-    let search = Search { query: asked.query, limit: LIMIT, detail: asked.detail };
+    let language = Some(asked.language.into());
+    let search = Search { query: asked.query, limit: LIMIT, detail: asked.detail, language };
     let found = gate.search(&scope, client, search).await;
     let limit = supervisor.settings().shown_bytes;
     let (mut shown, mut left_out, mut bytes) = (Vec::new(), found.left_out, 0);
     for tool in found.tools {
         let server = tool["server"].as_str().unwrap_or_default().to_owned();
-        let tool = fitting(in_one_language(tool, asked.language), limit / LARGEST_PART);
+        let tool = fitting(tool, limit / LARGEST_PART);
         let more = tool.to_string().len();
         if bytes + more > limit && !shown.is_empty() {
             *left_out.entry(server).or_default() += 1;
@@ -78,20 +79,12 @@ pub(super) async fn search(
         result["left_out"] =
             most.into_iter().take(SERVERS_MAX).map(|(name, count)| (name, json!(count))).collect();
     }
-    let unavailable = gate.unavailable(scope.servers());
+    let mut unavailable = found.missing;
+    unavailable.extend(gate.outdated_servers(scope.servers()));
     if !unavailable.is_empty() {
         result["unavailable"] = unavailable.into();
     }
     result
-}
-
-/// Each signature says the same.
-fn in_one_language(mut tool: Value, language: Language) -> Value {
-    let other = if language == Language::Python { "typescript" } else { "python" };
-    if let Some(tool) = tool.as_object_mut() {
-        tool.shift_remove(other);
-    }
-    tool
 }
 
 /// The tool, without its schemas if it would take more than its part.

@@ -7,14 +7,17 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 pub(crate) use lockhouse_policies::nearest;
+use lockhouse_policies::quoted;
 use lockhouse_protocol::{Failure, FailureCode, PromptName, Request};
 use serde_json::{Map, Value};
 
-use crate::catalog::{Tool, folded};
+use crate::catalog::{Language, Tool, folded};
 use crate::json::{self, JsonFault};
 
 /// Values in the arguments of one call. Each costs far more here than the two bytes that it takes to send.
 const NODES_MAX: usize = 50_000;
+/// Characters of a name that a message repeats.
+const NAME_CHARS_MAX: usize = 80;
 
 /// What comes with a request, as the worker sent it.
 #[derive(Debug, Default)]
@@ -65,8 +68,12 @@ fn too_many(arguments: &[u8]) -> bool {
 }
 
 /// The arguments by name. An array is in the order of the tool's parameters; a single object in it is the arguments
-/// themselves, unless the first parameter may be an object.
-pub(super) fn named(tool: &Tool, arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
+/// themselves, unless the first parameter may be an object. What is wrong is told with the tool's signature in the `language`.
+pub(super) fn named(
+    tool: &Tool,
+    arguments: &[u8],
+    language: Language,
+) -> Result<Map<String, Value>, Failure> {
     if too_many(arguments) {
         return Err(invalid(format!("the arguments have more than {NODES_MAX} values")));
     }
@@ -84,7 +91,8 @@ pub(super) fn named(tool: &Tool, arguments: &[u8]) -> Result<Map<String, Value>,
             let given = values.len();
             return Err(invalid(format!(
                 "{given} arguments were given, {} takes {count}: {}",
-                tool.name, tool.python
+                tool.name,
+                tool.signature(language)
             )));
         }
         Ok(_) => {
@@ -107,7 +115,10 @@ pub(super) fn named(tool: &Tool, arguments: &[u8]) -> Result<Map<String, Value>,
     }
     let missing = tool.parameters[..tool.required].iter().find(|name| !named.contains_key(*name));
     match missing {
-        Some(name) => Err(invalid(format!("{} needs the argument {name}: {}", tool.name, tool.python))),
+        Some(name) => {
+            let signature = tool.signature(language);
+            Err(invalid(format!("{} needs the argument {name}: {signature}", tool.name)))
+        }
         None => Ok(named),
     }
 }
@@ -157,14 +168,14 @@ fn exactly_named(tool: &Tool, given: Map<String, Value>) -> Result<Map<String, V
 }
 
 fn unknown_name(tool: &Tool, unknown: &str) -> String {
-    let unknown: String = unknown.chars().take(80).collect();
+    let unknown: String = unknown.chars().take(NAME_CHARS_MAX).collect();
     let meant = match nearest(&unknown, tool.parameters.iter().map(String::as_str)) {
         Some(name) => format!("; did you mean {name}?"),
         None => ".".to_owned(),
     };
     let takes =
         if tool.parameters.is_empty() { "no arguments".to_owned() } else { tool.parameters.join(", ") };
-    format!("{} has no argument {unknown:?}{meant} It takes {takes}", tool.name)
+    format!("{} has no argument {}{meant} It takes {takes}", tool.name, quoted(&unknown, NAME_CHARS_MAX))
 }
 
 pub(super) fn invalid(message: String) -> Failure {
@@ -178,7 +189,8 @@ mod tests {
     fn told(arguments: &str) -> Result<String, String> {
         let tool = r#"{"name": "log", "inputSchema": {"properties": {"max_count": {}, "repo": {}}, "required": ["repo"]}}"#;
         let tool = Tool::from_json(tool).expect("a valid tool");
-        let named = named(&tool, arguments.as_bytes()).map_err(|failure| failure.message)?;
+        let named =
+            named(&tool, arguments.as_bytes(), Language::Python).map_err(|failure| failure.message)?;
         Ok(Value::Object(named).to_string())
     }
 
@@ -197,7 +209,7 @@ mod tests {
         assert_eq!(told(r#"{"repo": "x", "max_count": 1, "maxCount": 3}"#), twice);
         let tool = r#"{"name": "t", "inputSchema": {"properties": {"class": {}, "per-page": {}, "per_page": {}, "aB": {}, "ab": {}}}}"#;
         let tool = Tool::from_json(tool).expect("a valid tool");
-        let named = |arguments: &str| named(&tool, arguments.as_bytes());
+        let named = |arguments: &str| named(&tool, arguments.as_bytes(), Language::Python);
         let given = r#"{"class_":1,"per_page_2":2,"per_page":3,"AB":4}"#;
         assert!(named(given).expect_err("two alike").message.contains("no argument \"AB\""));
         let meant = named(r#"{"class_":1,"per_page_2":2,"per_page":3}"#).expect("names");
@@ -211,8 +223,10 @@ mod tests {
                 format!(r#"{{"name": "t", "inputSchema": {{"properties": {{"a": {{"type": "{kind}"}}}}}}}}"#);
             Tool::from_json(&tool).expect("a valid tool")
         };
-        let told =
-            |kind| named(&tool(kind), br#"[{"a": {}}]"#).map(Value::Object).map(|named| named.to_string());
+        let told = |kind| {
+            let named = named(&tool(kind), br#"[{"a": {}}]"#, Language::Python);
+            named.map(Value::Object).map(|named| named.to_string())
+        };
         assert_eq!(told("string").ok().as_deref(), Some(r#"{"a":{}}"#));
         assert_eq!(told("object").ok().as_deref(), Some(r#"{"a":{"a":{}}}"#));
     }
@@ -222,7 +236,8 @@ mod tests {
         let tool = r#"{"name": "t", "inputSchema": {"required": ["a"], "properties": {"a": {"type": "string"},
             "b": {"type": "string"}, "c": {"type": ["string", "null"]}, "d": {"type": "string", "nullable": true}}}}"#;
         let tool = Tool::from_json(tool).expect("a valid tool");
-        let named = named(&tool, br#"{"a": null, "b": null, "c": null, "d": null}"#).expect("names");
+        let given = br#"{"a": null, "b": null, "c": null, "d": null}"#;
+        let named = named(&tool, given, Language::Python).expect("names");
         assert_eq!(Value::Object(named).to_string(), r#"{"a":null,"c":null}"#);
     }
 

@@ -1,5 +1,6 @@
 //! What a worker asks of an upstream server, and what became of it.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lockhouse_policies::{Item, Listing};
@@ -7,6 +8,7 @@ use lockhouse_protocol::{CallId, Request, ServerName};
 
 use super::Requester;
 use crate::audit::Subject;
+use crate::catalog::Changes;
 use crate::upstream::Caller;
 
 /// One thing asked of one upstream server.
@@ -18,6 +20,26 @@ pub(crate) struct Asked {
     pub(crate) item: Item,
     /// Of the program, as the worker says.
     pub(crate) line: Option<u32>,
+    /// Set when the call is made, and never for one that is refused. The task that makes the call and the one that abandons it share it.
+    made: Arc<OnceLock<Made>>,
+}
+
+/// What was made of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Made {
+    /// The call was sent to its server, which declares that it changes this.
+    Sent(Changes),
+    /// No person could be asked: the draft is kept until a person decides.
+    Draft,
+}
+
+impl Made {
+    fn changes(self) -> Changes {
+        match self {
+            Self::Sent(changes) => changes,
+            Self::Draft => Changes::Something,
+        }
+    }
 }
 
 impl Asked {
@@ -45,7 +67,22 @@ impl Asked {
     }
 
     pub(crate) fn new(server: ServerName, item: Item) -> Self {
-        Self { id: uuid::Uuid::now_v7(), server, item, line: None }
+        Self { id: uuid::Uuid::now_v7(), server, item, line: None, made: Arc::default() }
+    }
+
+    /// The same call of another item.
+    pub(super) fn about(self, item: Item) -> Self {
+        Self { item, ..self }
+    }
+
+    /// From now on the call counts as made. A second note changes nothing.
+    pub(super) fn note(&self, made: Made) {
+        let _ = self.made.set(made);
+    }
+
+    /// None for a call that was not made.
+    pub(super) fn made(&self) -> Option<Made> {
+        self.made.get().copied()
     }
 
     pub(super) fn subject<'a>(&'a self, from: &'a Requester, call: CallId) -> Subject<'a> {
@@ -73,22 +110,17 @@ pub(crate) struct CallRecord {
     pub(crate) outcome: &'static str,
     /// Of the program, as the worker says.
     pub(crate) line: Option<u32>,
-    /// Whether it may have changed something.
-    pub(crate) changes: bool,
+    /// What it may have changed.
+    pub(crate) changes: Changes,
     pub(crate) ms: f64,
     pub(crate) bytes: usize,
 }
 
 impl CallRecord {
-    pub(super) fn new(
-        asked: &Asked,
-        outcome: &'static str,
-        changes: bool,
-        took: Duration,
-        bytes: usize,
-    ) -> Self {
+    pub(super) fn new(asked: &Asked, outcome: &'static str, took: Duration, bytes: usize) -> Self {
         let (server, kind, name) = (asked.server.to_string(), asked.item.kind(), asked.item.to_string());
         let ms = took.as_micros() as f64 / 1000.0;
+        let changes = asked.made().map_or(Changes::Nothing, Made::changes);
         Self { server, kind, name, outcome, line: asked.line, changes, ms, bytes }
     }
 

@@ -114,9 +114,8 @@ impl Gate {
         listing: Listing,
     ) -> Option<Vec<String>> {
         let asked = Asked::new(server.clone(), Item::List(listing));
-        let mut came = super::Came::default();
         let started = Instant::now();
-        let json = Box::pin(self.try_call(from, call, &asked, Given::default(), &mut came)).await.ok()?;
+        let json = Box::pin(self.try_call(from, call, &asked, Given::default())).await.ok()?;
         // In the log it is a call like any other.
         self.audit.outcome(asked.subject(from, call), "ok", started.elapsed(), json.len()).ok()?;
         let listed: Listed<'_> = serde_json::from_slice(&json).ok()?;

@@ -47,16 +47,17 @@ impl Gate {
         Some(self.permitted(server, &catalogue, None, &scope).map(row).collect())
     }
 
-    /// Servers that cannot be used now, each with its reason.
-    pub(crate) fn unavailable(&self, servers: &[ServerName]) -> Vec<String> {
-        let told = |name: &ServerName| match self.upstreams.get(name)?.state() {
-            State::Connected(_) => None,
-            State::Idle => None,
-            State::Connecting => Some(format!("{name}: still connecting")),
-            State::Failed(reason) => {
-                let stale = self.upstreams.get(name)?.known().map(|_| " (its tools are shown as they were)");
-                Some(format!("{name}: {}{}", cut(&reason), stale.unwrap_or_default()))
-            }
+    /// Servers that cannot be used now and whose tools are shown as they were, each with its reason.
+    pub(crate) fn outdated_servers(&self, servers: &[ServerName]) -> Vec<String> {
+        let told = |name: &ServerName| {
+            let connection = self.upstreams.get(name)?;
+            connection.known()?;
+            let reason = match connection.state() {
+                State::Connected(_) | State::Idle => return None,
+                State::Connecting => "still connecting".to_owned(),
+                State::Failed(reason) => cut(&reason),
+            };
+            Some(format!("{name}: {reason} (its tools are shown as they were)"))
         };
         servers.iter().filter_map(told).collect()
     }
@@ -97,7 +98,7 @@ impl Gate {
             return Err(left_out);
         }
         let catalogue = connection.catalogue().await?;
-        let of = (server.clone(), from.caller.client.clone());
+        let of = (server.clone(), from.caller.client.clone(), from.language);
         let policy = self.policy.now();
         let same = |briefs: &&Briefs| Arc::ptr_eq(&briefs.of, &catalogue) && Arc::ptr_eq(&briefs.by, &policy);
         let of_all = !from.scope.has_part_of(server);
@@ -109,7 +110,8 @@ impl Gate {
         telemetry::listed(false);
         let brief = |tool: &Tool| {
             let asks = policy.asks(server, &tool.name, from.client());
-            tool.brief(&Told { asks, observed: connection.shapes.observed(tool) })
+            let observed = connection.shapes.observed(tool);
+            tool.brief(&Told { asks, observed, language: from.language })
         };
         let permitted = self.permitted(server, &catalogue, from.client(), &from.scope);
         let json: Arc<[u8]> = permitted.map(brief).collect::<Value>().to_string().into_bytes().into();
@@ -175,7 +177,8 @@ impl Gate {
             return Err(named(failure(FailureCode::Denied, reason)));
         }
         let asks = policy.asks(server, tool, from.client());
-        let told = Told { asks, observed: connection.shapes.observed(definition) };
+        let observed = connection.shapes.observed(definition);
+        let told = Told { asks, observed, language: from.language };
         Ok(definition.described(server.as_str(), &told).to_string().into_bytes())
     }
 

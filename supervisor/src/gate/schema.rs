@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{OnceCell, Semaphore};
 
 use super::arguments::invalid;
-use crate::catalog::Tool;
+use crate::catalog::{Language, Tool};
 use meter::{Budget, Exhausted, Meter};
 use metered::{Metered, Seen};
 
@@ -62,7 +62,8 @@ impl Default for Turn {
 }
 
 impl Schemas {
-    /// Gives back arguments that fit the tool's schema. `bytes` is what they had as JSON.
+    /// Gives back arguments that fit the tool's schema. `bytes` is what they had as JSON. What is wrong is told with the tool's
+    /// signature in the `language`.
     pub(super) async fn fitting(
         &self,
         server: &ServerName,
@@ -70,6 +71,7 @@ impl Schemas {
         arguments: Map<String, Value>,
         bytes: usize,
         turn: &Turn,
+        language: Language,
     ) -> Result<Map<String, Value>, Failure> {
         let Some(validator) = self.compiled(server, tool, turn).await else { return Ok(arguments) };
         let arguments = Value::Object(arguments);
@@ -82,7 +84,7 @@ impl Schemas {
                 Value::Object(arguments) => Ok(arguments),
                 _ => Ok(Map::new()),
             },
-            Ok(false) => Err(invalid(words(&validator, tool, &arguments))),
+            Ok(false) => Err(invalid(words(&validator, tool, &arguments, language))),
             Err(Exhausted) => Err(too_costly(tool)),
         }
     }
@@ -152,11 +154,11 @@ fn fits(validator: &Validator<Metered>, arguments: &Value, budget: Budget) -> Re
 }
 
 /// What is wrong, as far as that can be said at little cost.
-fn words(validator: &Validator<Metered>, tool: &Tool, arguments: &Value) -> String {
+fn words(validator: &Validator<Metered>, tool: &Tool, arguments: &Value, language: Language) -> String {
     let told = Meter::within(FOR_WORDS, |meter| {
-        validator.validate(Seen::new(arguments, meter)).err().map(|error| told::told(tool, &error))
+        validator.validate(Seen::new(arguments, meter)).err().map(|error| told::told(tool, &error, language))
     });
-    told.ok().flatten().unwrap_or_else(|| told::generally(tool))
+    told.ok().flatten().unwrap_or_else(|| told::generally(tool, language))
 }
 
 async fn at_length(

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lockhouse_policies::{Item, Pattern, SKILLS, Subject};
+use lockhouse_policies::{Item, Pattern, SKILLS, Subject, quoted};
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 
 use super::destination::is_skills;
@@ -56,7 +56,7 @@ impl Scope {
         let meant = names.iter().map(|name| Named::of(&self.servers, name));
         let of = Names::of(meant.collect::<Result<Vec<Named>, String>>()?);
         let mut written: Vec<String> =
-            names.iter().take(NAMED_MAX).map(|name| format!("{:?}", beginning(name))).collect();
+            names.iter().take(NAMED_MAX).map(|name| quoted(name, NAME_CHARS_MAX)).collect();
         if names.len() > NAMED_MAX {
             written.push("…".to_owned());
         }
@@ -133,11 +133,12 @@ impl Named {
         };
         let server = known.iter().find(|known| known.as_str() == server).cloned().ok_or_else(|| {
             let there: Vec<&str> = known.iter().take(NAMED_MAX).map(ServerName::as_str).collect();
-            format!("there is no server {:?}; there are: {}", beginning(server), there.join(", "))
+            format!("there is no server {}; there are: {}", quoted(server, NAME_CHARS_MAX), there.join(", "))
         })?;
         let Some(tool) = tool else { return Ok(Self::Whole(server)) };
-        let pattern = Pattern::parse(Subject::Tools, tool)
-            .map_err(|error| format!("{:?} names no tool of server {server}: {error}", beginning(tool)))?;
+        let pattern = Pattern::parse(Subject::Tools, tool).map_err(|error| {
+            format!("{} names no tool of server {server}: {error}", quoted(tool, NAME_CHARS_MAX))
+        })?;
         Ok(Self::Part(server, pattern))
     }
 }
@@ -147,7 +148,7 @@ pub(crate) fn no_grant(name: &str) -> Option<String> {
     let server = name.split_once('.').map_or(name, |(server, _)| server);
     match ServerName::new(server) {
         Ok(server) => Named::of(&[server], name).err(),
-        Err(error) => Some(format!("{:?} is no name of a server: {error}", beginning(name))),
+        Err(error) => Some(format!("{} is no name of a server: {error}", quoted(name, NAME_CHARS_MAX))),
     }
 }
 
@@ -172,10 +173,6 @@ impl Names {
         all.tools.retain(|server, _| !all.whole.contains(server));
         all
     }
-}
-
-fn beginning(name: &str) -> String {
-    name.chars().take(NAME_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

@@ -8,11 +8,12 @@ use lockhouse_policies::ClientName;
 use lockhouse_protocol::{Detail, ServerName};
 use serde_json::Value;
 
-use super::{Gate, Scope};
-use crate::catalog::{Catalogue, Corpus, Hit, Told, rank};
+use super::{Gate, Scope, cut};
+use crate::catalog::{Catalogue, Corpus, Hit, Language, Told, rank};
+use crate::upstream::State;
 
-/// How long a search waits for servers that are starting.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a search waits for servers that connect for the first time, or for its start timeout where that is shorter.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Tools that one search gives at most.
 const FOUND_MAX: usize = 50;
 /// What fits less than this part of what the best does makes no room for itself beside a large server.
@@ -26,6 +27,8 @@ pub(crate) struct Search<'a> {
     pub(crate) query: &'a str,
     pub(crate) limit: usize,
     pub(crate) detail: Detail,
+    /// Of the signatures. None: each has both.
+    pub(crate) language: Option<Language>,
 }
 
 /// What was found.
@@ -35,6 +38,8 @@ pub(crate) struct Found {
     pub(crate) tools: Vec<Value>,
     /// Tools that fit about as well and found no room, by server.
     pub(crate) left_out: BTreeMap<String, usize>,
+    /// Servers that were not searched, because nothing is known of their tools yet; each with its reason.
+    pub(crate) missing: Vec<String>,
 }
 
 /// The tools of one server that may be found.
@@ -57,11 +62,16 @@ impl Gate {
         let servers = scope.servers().iter().filter(wanted);
         let connections = servers.filter_map(|name| Some((name, self.upstreams.get(name)?)));
         let catalogues = futures_util::future::join_all(connections.map(async |(name, connection)| {
-            let catalogue = tokio::time::timeout(PATIENCE, connection.catalogue());
-            Some((name, catalogue.await.ok()?.ok()?))
+            let patience = PATIENCE.min(connection.start_timeout());
+            let catalogue = tokio::time::timeout(patience, connection.catalogue()).await;
+            (name, connection, catalogue.ok().and_then(Result::ok))
         }));
-        let mut permitted = Vec::new();
-        for (server, catalogue) in catalogues.await.into_iter().flatten() {
+        let (mut permitted, mut missing) = (Vec::new(), Vec::new());
+        for (server, connection, catalogue) in catalogues.await {
+            let Some(catalogue) = catalogue else {
+                missing.push(not_searched(server, connection.state()));
+                continue;
+            };
             let tools = self.places(server, &catalogue, client, scope);
             permitted.push(Permitted { server: server.clone(), catalogue, tools });
             tokio::task::yield_now().await;
@@ -93,17 +103,18 @@ impl Gate {
             let asks = policy.asks(server, &tool.name, client);
             let observed =
                 || self.upstreams.get(server).and_then(|connection| connection.shapes.observed(tool));
+            let told = || Told { asks, observed: observed(), language: search.language };
             match search.detail {
                 Detail::Names => tool.named(server.as_str(), asks),
-                Detail::Signatures => tool.found(server.as_str(), &Told { asks, observed: observed() }),
-                Detail::Full => tool.full(server.as_str(), &Told { asks, observed: observed() }),
+                Detail::Signatures => tool.found(server.as_str(), &told()),
+                Detail::Full => tool.full(server.as_str(), &told()),
             }
         };
         let mut counted = BTreeMap::new();
         for hit in left_out {
             *counted.entry(permitted[hit.corpus].server.to_string()).or_default() += 1;
         }
-        Found { tools: shown.iter().map(show).collect(), left_out: counted }
+        Found { tools: shown.iter().map(show).collect(), left_out: counted, missing }
     }
 
     /// The places of the permitted tools in their catalogue.
@@ -117,6 +128,16 @@ impl Gate {
         let is_permitted = self.usable(server, client, scope);
         let tools = catalogue.tools.iter().zip(0_u16..);
         tools.filter(|(tool, _)| is_permitted(tool)).map(|(_, place)| place).collect()
+    }
+}
+
+/// A server of whose tools nothing is known, and why. By now it may be there: then it was too late for this search.
+fn not_searched(server: &ServerName, state: State) -> String {
+    match state {
+        State::Failed(reason) => format!("{server}: {}", cut(&reason)),
+        State::Connected(_) | State::Connecting | State::Idle => {
+            format!("{server}: still connecting, and not searched; search again later")
+        }
     }
 }
 

@@ -69,7 +69,7 @@ impl Supervisor {
         let ai_client = AiClient::new(line, gate.audit(), patience, questions.clone());
         let caller = Caller { execution, client, ai_client: Some(ai_client), questions, wire };
         let scope = gate.direct_scope(&principal);
-        Requester::new(caller, principal, scope, "".into(), self.approvers.clone(), gate.audit())
+        Requester::new(caller, None, principal, scope, "".into(), self.approvers.clone(), gate.audit())
     }
 }
 

@@ -117,6 +117,11 @@ impl Connection {
         self.signals.status()
     }
 
+    /// How long a start may take.
+    pub(crate) fn start_timeout(&self) -> Duration {
+        self.limits.start_timeout
+    }
+
     /// What stands before the names that an AI client has of its tools and prompts, if it has them directly.
     pub(crate) fn prefix(&self) -> Option<&str> {
         let directly = self.exposure.directly.as_ref()?;

@@ -89,7 +89,8 @@ async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)>
     let lockhouse = Lockhouse::with_fixture().policy(POLICY);
     let order = lockhouse.file("order", "");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/flooding.py");
-    let lockhouse = lockhouse.servers_entry("hostile", json!({"command": "python3", "args": [script, order]}));
+    let lockhouse =
+        lockhouse.servers_entry("hostile", json!({"command": "python3", "args": [script, order]}));
     let bad = token(&lockhouse, "hostile")?;
     let names = (0..arguments.clients).map(|number| format!("client-{number}"));
     let tokens = names.map(|name| token(&lockhouse, &name)).collect::<Fallible<Vec<String>>>()?;

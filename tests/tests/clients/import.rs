@@ -197,3 +197,44 @@ fn a_server_that_is_configured_is_not_overwritten() {
     table.row("another one is taken", ensure(written.contains("[servers.search]"), &written));
     table.finish();
 }
+
+/// Each with a URL: whether it is taken.
+const URLS: [(&str, &str, bool); 5] = [
+    ("plain", "https://mcp.example.com/v1/sse", false),
+    ("slash", "https://mcp.example.com/sse/", false),
+    ("query", "https://mcp.example.com/sse?team=north", false),
+    ("reference", "${TRACKER}/sse", false),
+    ("streamable", "https://mcp.example.com/mcp?next=/sse", true),
+];
+
+#[test]
+fn a_url_of_the_old_transport_is_left_out_whatever_its_type_says() {
+    let servers = URLS.map(|(name, url, _)| format!(r#""{name}": {{"type": "http", "url": "{url}"}}"#));
+    let codex = URLS.map(|(name, url, _)| format!("[mcp_servers.{name}]\nurl = '{url}'\n"));
+    let files = [
+        ("claude.json", format!("{{\"mcpServers\": {{{}}}}}", servers.join(", "))),
+        ("codex.toml", codex.join("")),
+    ];
+    let mut table = Table::new("an import of URLs that end in /sse");
+    for (file, text) in files {
+        let lockhouse = Lockhouse::new();
+        let path = lockhouse.file(file, text);
+        let finished = lockhouse.run(&["import", "--yes", "--from", path.to_str().unwrap()]);
+        let written = config(&lockhouse);
+        for (name, url, is_taken) in URLS {
+            let row = finished
+                .stdout
+                .lines()
+                .find(|line| line.contains(&format!("  {name}  ")))
+                .unwrap_or_default();
+            let told = row.contains("left out: it is reached over HTTP+SSE") && row.contains("/mcp");
+            let holds = if is_taken {
+                row.contains("taken") && written.contains(url)
+            } else {
+                told && !written.contains(url)
+            };
+            table.row(format!("{file}: {name}"), ensure(holds, &finished));
+        }
+    }
+    table.finish();
+}

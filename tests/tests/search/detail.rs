@@ -85,3 +85,26 @@ async fn code_searches_at_the_same_levels_and_within_a_server() {
         assert_eq!(answer["value"], expected, "{language}: {answer}");
     }
 }
+
+/// What a program shows of `send_mail`: of a search, of its description, of one of its parameters, of the list of tools.
+const SHOWN: [&str; 2] = [
+    "from mcp_tools import describe, search_tools, small\n\
+     found, described = search_tools('send_mail', limit=1)[0], describe('small', 'send_mail')\n\
+     [sorted({'python', 'typescript'} & set(row)) for row in (found, described, described['parameters'][0], small.list_tools()[0])]",
+    "const [found] = await searchTools('send_mail', {limit: 1});\n\
+     const described = await describe('small', 'send_mail');\n\
+     const rows = [found, described, described.parameters[0], (await small.listTools())[0]];\n\
+     return rows.map((row) => ['python', 'typescript'].filter((language) => language in row));",
+];
+
+#[tokio::test]
+async fn a_program_reads_signatures_in_its_own_language_alone() {
+    let lockhouse = lockhouse();
+    let session = lockhouse.serve().await;
+    session.all_connected().await;
+    for (language, program) in LANGUAGES.into_iter().zip(SHOWN) {
+        let answer = session.run_code(language, program).await;
+        let own = json!([language]);
+        assert_eq!(answer["value"], json!([own, own, own, own]), "{language}: {answer}");
+    }
+}

@@ -11,3 +11,4 @@ mod reload;
 mod scripted;
 mod starts;
 mod turns;
+mod unsent;

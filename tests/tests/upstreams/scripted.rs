@@ -38,6 +38,11 @@ impl Scripted {
         std::fs::write(self.place.join("tools.json"), Value::Array(tools).to_string()).expect("a file");
     }
 
+    /// Lets a server with `--waits` answer.
+    pub(crate) fn open(&self) {
+        std::fs::write(self.place.join("open"), "").expect("a file");
+    }
+
     /// How often a file of the server has got a line: `starts`, `listings`, `calls`, `cancelled`.
     pub(crate) fn count(&self, file: &str) -> usize {
         std::fs::read_to_string(self.place.join(file)).unwrap_or_default().lines().count()

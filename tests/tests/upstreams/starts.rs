@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lockhouse_tests::{Table, ensure, wait_until};
+use lockhouse_tests::{LANGUAGES, Table, ensure, equal, wait_until};
+use serde_json::{Value, json};
 
 use crate::scripted::{Scripted, processes};
 
@@ -59,5 +60,65 @@ async fn a_server_that_hangs_at_its_start_is_given_up_in_time_and_tried_again() 
     table.row("it is tried again", ensure(again.is_ok(), "not in a minute"));
     let running = processes(&session).len();
     table.row("one process at a time", ensure(running <= 1, running));
+    table.finish();
+}
+
+/// Longer than a search waited once, and shorter than it waits at most.
+const SLOW_START: Duration = Duration::from_secs(3);
+const SEARCHES: [&str; 2] = [
+    "from mcp_tools import search_tools\n[row['tool'] for row in search_tools('echo')]",
+    "return (await searchTools('echo')).map((row) => row.tool)",
+];
+
+#[tokio::test]
+async fn the_first_search_waits_for_a_server_that_starts_slowly() {
+    let mut table = Table::new("a server that answers 3 s after its start");
+    for (asked_by, program) in [("an AI client", None), ("Python", Some(0)), ("TypeScript", Some(1))] {
+        let scripted = Scripted::new("", &["--waits"], &["echo"]);
+        let session = scripted.lockhouse.serve().await;
+        let search = async {
+            match program {
+                None => session.search_tools("echo").await,
+                Some(number) => session.run_code(LANGUAGES[number], SEARCHES[number]).await,
+            }
+        };
+        let start = async {
+            wait_until("it is started", async || (scripted.count("starts") == 1).then_some(())).await;
+            tokio::time::sleep(SLOW_START).await;
+            scripted.open();
+        };
+        let (found, ()) = tokio::join!(search, start);
+        let tools = match program {
+            None => json!([found["tools"][0]["tool"]]),
+            Some(_) => found["value"].clone(),
+        };
+        table.row(format!("{asked_by}: its tool is found"), ensure(tools == json!(["echo"]), &found));
+        let names_it = found.get("unavailable").or(found.get("stderr")).is_some();
+        table.row(format!("{asked_by}: nothing is missing"), ensure(!names_it, &found));
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn a_search_names_the_servers_that_it_did_not_wait_for() {
+    let scripted = Scripted::new("", &["--waits"], &["echo"]);
+    let session = scripted.lockhouse.serve().await;
+    let named = |said: &Value| said.to_string().contains("scripted: still connecting");
+    let mut table = Table::new("a server that does not answer");
+    let found = session.search_tools("echo").await;
+    table.row("an AI client: nothing is found", equal(found["tools"].as_array().map(Vec::len), Some(0)));
+    table.row("an AI client: the server is named", ensure(named(&found["unavailable"]), &found));
+    for (language, code) in LANGUAGES.into_iter().zip(SEARCHES) {
+        let answer = session.run_code(language, code).await;
+        table.row(format!("{language}: nothing is found"), ensure(answer["value"] == json!([]), &answer));
+        table.row(format!("{language}: the server is named"), ensure(named(&answer["stderr"]), &answer));
+    }
+    scripted.open();
+    session.all_connected().await;
+    for (language, code) in LANGUAGES.into_iter().zip(SEARCHES) {
+        let answer = session.run_code(language, code).await;
+        table.row(format!("{language}: found later"), ensure(answer["value"] == json!(["echo"]), &answer));
+        table.row(format!("{language}: and no line is printed"), equal(answer.get("stderr"), None));
+    }
     table.finish();
 }

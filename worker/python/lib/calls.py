@@ -100,7 +100,7 @@ def read(parsed, reply, server=None, tool=None):
 def search(words):
     """Servers and names of tools that match, for the words of an error: none where there is no answer."""
     try:
-        return ask(_lockhouse.search, words, 10, "names")
+        return ask(_lockhouse.search, words, 10, "names")["tools"]
     except (ToolError, MemoryError):
         return []
 

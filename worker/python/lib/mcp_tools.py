@@ -4,6 +4,8 @@
     from mcp_tools.github import list_issues
 """
 
+import sys as _sys
+
 import _lockhouse
 from lockhouse_calls import ToolError, ask, call, identifier, known_servers, read, server_named
 from lockhouse_calls import arguments_of as _arguments_of, tools_of as _tools_of
@@ -29,9 +31,15 @@ def list_servers():
 
 
 def search_tools(query, limit=10, detail="signatures", server=None):
-    """Permitted tools that match, best first: "names", "signatures" or "full". `server` restricts it to one."""
+    """Permitted tools that match, best first: "names", "signatures" or "full". `server` restricts it to one.
+
+    Servers that are not connected in time are not searched: a line on stderr names them.
+    """
     words = str(query) if server is None else f"server:{server_named(str(server)) or server} {query}"
-    return ask(_lockhouse.search, words, min(max(int(limit), 1), 1_000), detail)
+    found = ask(_lockhouse.search, words, min(max(int(limit), 1), 1_000), detail)
+    for missing in found["missing"]:
+        print(f"search_tools: {missing}", file=_sys.stderr)
+    return found["tools"]
 
 
 def describe(server, tool=None):

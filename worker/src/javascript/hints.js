@@ -23,8 +23,8 @@
     if (!servers.size) return null;
     const loose = (text) => text.replace(/[-_.]/g, "").toLowerCase();
     const words = name.replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase();
-    const [done, rows] = native.ask("search", words, "10", "names");
-    const row = done && rows.find((row) => loose(row.tool) === loose(name));
+    const [done, found] = native.ask("search", words, "10", "names");
+    const row = done && found.tools.find((row) => loose(row.tool) === loose(name));
     if (!row) return null;
     const { proxy } = servers.get(row.server) ?? {};
     const shown = globalThis[row.server.replaceAll("-", "_")] === proxy ? row.server.replaceAll("-", "_") : `mcp[${JSON.stringify(row.server)}]`;

@@ -44,7 +44,12 @@
     const words = only + text;
     const most = Math.min(Math.max(Math.trunc(Number(asked.limit)) || 10, 1), 1000);
     const detail = asked.detail ?? "signatures";
-    return request("search", [words, String(most), String(detail)], undefined, "a search for tools");
+    // Servers that are not connected in time are not searched: a line on stderr names them.
+    const toolsOf = ({ tools, missing }) => {
+      for (const server of missing) native.print(true, `searchTools: ${server}\n`);
+      return tools;
+    };
+    return request("search", [words, String(most), String(detail)], toolsOf, "a search for tools");
   };
   const loadResult = (handle) => request("load_result", [`${handle}`], undefined, "a kept result");
   // The same as the tools people come from teach it: names that say their server, and schemas as `parameters`.

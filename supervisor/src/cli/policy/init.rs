@@ -64,7 +64,8 @@ pub(super) async fn init(files: &Files, force: bool) -> ExitCode {
 fn offers(tools: Vec<(&ServerName, Tool, Option<Effect>)>) -> Vec<ServerOffer> {
     let mut offers: Vec<ServerOffer> = Vec::new();
     for (server, tool, _) in tools {
-        let offer = ToolOffer { name: tool.name, read_only: tool.read_only, summary: tool.summary };
+        let read_only = tool.is_read_only();
+        let offer = ToolOffer { name: tool.name, read_only, summary: tool.summary };
         match offers.iter_mut().find(|known| known.name == *server) {
             Some(known) => known.tools.push(offer),
             None => offers.push(ServerOffer { name: server.clone(), tools: vec![offer] }),

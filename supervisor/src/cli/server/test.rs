@@ -141,6 +141,7 @@ async fn called(supervisor: &Supervisor, name: &ServerName, call: Request, steps
     let (gate, approvers) = (supervisor.gate(), supervisor.approvers().clone());
     let from = Requester::new(
         caller,
+        None,
         Principal::local(),
         Scope::all(vec![name.clone()]),
         "".into(),

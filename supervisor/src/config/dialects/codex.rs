@@ -1,7 +1,7 @@
 //! Codex: `[mcp_servers.NAME]`. Secrets are named, and nothing is expanded.
 
 use super::fields::Fields;
-use super::mcp_servers::{command, reach, refuse_disabled};
+use super::mcp_servers::{command, reach, refuse_disabled, refuse_old_transport};
 use crate::config::entry::{Entry, EntryUrl, LeftOut};
 use crate::config::references::{Reference, Template};
 
@@ -44,6 +44,7 @@ fn passed_on(fields: Fields<'_>) -> Result<Vec<String>, LeftOut> {
 
 fn http(fields: Fields<'_>) -> Result<Option<EntryUrl>, LeftOut> {
     let Some(url) = fields.template("url")? else { return Ok(None) };
+    refuse_old_transport(&url)?;
     let mut headers = fields.map("http_headers")?;
     if let Some(named) = fields.below("env_http_headers")? {
         for (key, _) in named.table {

@@ -3,6 +3,7 @@
 use super::fields::Fields;
 use super::syntax::Syntax;
 use crate::config::entry::{Entry, EntryCommand, EntryOAuth, EntryReach, EntryUrl, LeftOut};
+use crate::config::references::Template;
 
 /// What to do about a server of the old transport.
 pub(super) const USE_STREAMABLE: &str =
@@ -59,8 +60,19 @@ pub(super) fn command(fields: Fields<'_>) -> Result<Option<EntryCommand>, LeftOu
 
 pub(super) fn url(fields: Fields<'_>, key: &str) -> Result<Option<EntryUrl>, LeftOut> {
     let Some(url) = fields.template(key)? else { return Ok(None) };
+    refuse_old_transport(&url)?;
     let headers = fields.map("headers")?;
     Ok(Some(EntryUrl { url, headers, bearer_token: None, oauth: oauth(fields)? }))
+}
+
+/// A URL that ends in `/sse` is that of HTTP+SSE, whatever type the file says.
+pub(super) fn refuse_old_transport(url: &Template) -> Result<(), LeftOut> {
+    let url = url.to_own_syntax();
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    if path.trim_end_matches('/').ends_with("/sse") {
+        return Err(LeftOut::OldTransport(USE_STREAMABLE));
+    }
+    Ok(())
 }
 
 /// A client that was registered by hand: each program calls it something else.

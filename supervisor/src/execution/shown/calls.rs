@@ -17,7 +17,7 @@ pub(super) fn shown(calls: &[CallRecord]) -> Value {
 pub(in crate::execution) fn each(calls: &[CallRecord]) -> Value {
     let row = |call: &CallRecord| {
         json!({
-            "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes,
+            "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes.are_possible(),
             "ms": call.ms, "bytes": call.bytes,
         })
     };
@@ -43,7 +43,7 @@ fn grouped(calls: &[CallRecord]) -> Value {
     }
     let row = |(call, count, ms, bytes): (&CallRecord, usize, f64, usize)| {
         json!({
-            "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes,
+            "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes.are_possible(),
             "count": count, "ms": (ms * 1000.0).round() / 1000.0, "bytes": bytes,
         })
     };

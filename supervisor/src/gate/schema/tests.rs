@@ -18,7 +18,7 @@ fn told_beside(schema: &Value, arguments: &Value) -> (String, Duration) {
     let bytes = arguments.to_string().len();
     let arguments = arguments.as_object().cloned().expect("an object");
     let tool = tool(schema);
-    let checked = schemas.fitting(&server, &tool, arguments.clone(), bytes, &turn);
+    let checked = schemas.fitting(&server, &tool, arguments.clone(), bytes, &turn, Language::Python);
     let mut longest = Duration::ZERO;
     let beside = async {
         loop {

@@ -2,10 +2,10 @@
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
-use lockhouse_policies::printable;
+use lockhouse_policies::{printable, quoted};
 use serde_json::Value;
 
-use crate::catalog::Tool;
+use crate::catalog::{Language, Tool};
 use crate::gate::arguments::nearest;
 
 /// Characters of a value, a name or a pattern that are repeated.
@@ -16,18 +16,18 @@ const LIST_CHARS_MAX: usize = 500;
 const ALTERNATIVES_MAX: usize = 8;
 
 /// All of it.
-pub(super) fn told(tool: &Tool, error: &ValidationError<'_>) -> String {
+pub(super) fn told(tool: &Tool, error: &ValidationError<'_>, language: Language) -> String {
     let error = innermost(error, ALTERNATIVES_MAX);
     let place = match error.instance_path().as_str() {
         "" => "the object of arguments".to_owned(),
         path => beginning(path),
     };
-    format!("{}: {place} {}: {}", tool.name, expected(tool, error), signature(tool))
+    format!("{}: {place} {}: {}", tool.name, expected(tool, error), signature(tool, language))
 }
 
 /// When it costs too much to say what.
-pub(super) fn generally(tool: &Tool) -> String {
-    format!("the arguments do not fit the schema of {}: {}", tool.name, signature(tool))
+pub(super) fn generally(tool: &Tool, language: Language) -> String {
+    format!("the arguments do not fit the schema of {}: {}", tool.name, signature(tool, language))
 }
 
 /// As much of a text as is repeated.
@@ -40,8 +40,8 @@ fn clipped(text: &str, chars_max: usize) -> String {
     format!("{}{more}", printable(&text.chars().take(chars_max).collect::<String>()))
 }
 
-fn signature(tool: &Tool) -> String {
-    clipped(&tool.python, LIST_CHARS_MAX)
+fn signature(tool: &Tool, language: Language) -> String {
+    clipped(tool.signature(language), LIST_CHARS_MAX)
 }
 
 /// Of alternatives none of which fits, the one that fits furthest: where its error stands is what was meant to be right.
@@ -75,7 +75,7 @@ fn expected(tool: &Tool, error: &ValidationError<'_>) -> String {
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let unknown = unexpected.first().map(String::as_str).unwrap_or_default();
             let names = properties(tool, error);
-            format!("has no {:?}{}{}", beginning(unknown), meant(unknown, &names), takes(&names))
+            format!("has no {}{}{}", quoted(unknown, SHOWN_CHARS_MAX), meant(unknown, &names), takes(&names))
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
             format!("{}, and is {}", alternatives(context), shown(value))
@@ -163,7 +163,7 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),
         Value::Array(_) => "an array".to_owned(),
-        Value::String(text) => format!("{:?}", beginning(text)),
+        Value::String(text) => quoted(text, SHOWN_CHARS_MAX),
         scalar => beginning(&scalar.to_string()),
     }
 }
