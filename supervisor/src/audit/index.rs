@@ -3,9 +3,9 @@
 //! It is one chain for all processes, written under a lock of the file, and each of its lines is signed: there are a few
 //! for each process, where a segment has thousands. Whoever holds the lock sees segments and index agree.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 

@@ -79,7 +79,7 @@ impl Supervisor {
         self.gate().audit().keep_out(upstreams.secrets().and(&self.gate().upstreams().secrets()));
         let before = {
             let mut in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
-            let next = InForce::new(in_force.succeeded_by(policy, upstreams), settings.digest);
+            let next = InForce::new(in_force.succeeded_by(policy, upstreams), settings.digest.clone());
             std::mem::replace(&mut *in_force, next)
         };
         let in_force = self.gate();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json;
+use crate::json::{self, JsonFault};
 
 /// Marks an error as ours, so that the caller can tell it from the upstream's own.
 pub(super) const TOO_LARGE: &str = "lockhouse: result too large";
@@ -90,10 +90,10 @@ pub(super) fn typed(text: &[u8], bytes_max: usize) -> Result<Received, &'static 
     if text.len() > bytes_max {
         return Err(TOO_LARGE);
     }
-    match json::nodes(text) {
-        Some(count) if count > TYPED_NODES_MAX => Err(TOO_LARGE),
-        Some(_) => serde_json::from_slice(text).map_err(|_| NOT_JSON),
-        None => Err(NOT_JSON),
+    match json::count(text, TYPED_NODES_MAX).fault {
+        Some(JsonFault::TooManyValues) => Err(TOO_LARGE),
+        Some(JsonFault::TooDeep | JsonFault::Invalid) => Err(NOT_JSON),
+        None => serde_json::from_slice(text).map_err(|_| NOT_JSON),
     }
 }
 
