@@ -157,13 +157,13 @@ mod tests {
         keep(honest, "two", 25);
         // 40 bytes are kept of the greedy one when it wants 25 more: that would be 65 of 100.
         for number in 0..10 {
-            keep(greedy, &format!("small {number}"), 4);
+            keep(greedy, &format!("small-{number}"), 4);
         }
-        (0..4).for_each(|number| keep(greedy, &format!("large {number}"), 25));
+        (0..4).for_each(|number| keep(greedy, &format!("large-{number}"), 25));
         let mut is_there =
             |owner, name: &str| memory.get(owner, &handle(name), Kind::Part, &BOUNDS, now).is_some();
         assert!(is_there(honest, "one") && is_there(honest, "two"));
-        assert!(is_there(greedy, "large 3") && !is_there(greedy, "small 0"));
+        assert!(is_there(greedy, "large-3") && !is_there(greedy, "small-0"));
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn no_link_that_another_user_planted_is_followed() {
         let refused = create();
         table.row(
             format!("{name} is refused"),
-            ensure(refused.status == Some(1) && refused.stderr.contains("symbolic link"), &refused),
+            ensure(refused.status == Some(2) && refused.stderr.contains("symbolic link"), &refused),
         );
         table.row(format!("{name} has made nothing"), ensure(!target.exists(), "the target is there"));
         std::fs::remove_file(link).unwrap();

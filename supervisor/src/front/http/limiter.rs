@@ -204,7 +204,8 @@ mod tests {
         let (idle, _) = client(&limiter, 1);
         let (newcomer, newcomers_watch) = client(&limiter, 1);
         let _newcomers_request = newcomers_watch.begin(Version::HTTP_11);
-        assert_eq!(are_closed(&[busy, idle, newcomer]), [false, true, false]);
+        let all = [busy, idle, newcomer];
+        assert_eq!(are_closed(&all), [false, true, false]);
         assert!(limiter.open(origin(1), &Watch::new()).is_none(), "both are in use");
         drop(active);
         assert!(limiter.open(origin(1), &Watch::new()).is_some());

@@ -3,15 +3,20 @@
 //! hyper takes a bare LF for the end of a line, and lets `Transfer-Encoding` win over `Content-Length` (RFC 9112 permits both).
 //! A proxy that reads such a head otherwise sees other requests on the connection than this process: request smuggling. What
 //! two readers could read differently is therefore refused. From the fault on, the bytes are replaced by NUL, which no reader
-//! takes: hyper answers 400 after what is under way, and closes the connection.
+//! takes, and then by [`REFUSED`]: hyper answers 400 after what is under way, and closes the connection.
 
 /// Of a head, one line may have so many times the bytes that hyper takes of all lines: hyper's own refusal (431) comes first.
 const LINE_FACTOR: usize = 4;
+
+/// The end of a head: hyper parses one that came in parts only once it is whole.
+const REFUSED: &[u8] = b"\0\r\n\r\n";
 
 /// What a connection has sent so far.
 #[derive(Debug)]
 pub(super) struct RequestHeads {
     state: State,
+    /// What is still to be read of [`REFUSED`].
+    refusal: &'static [u8],
     /// The line that has begun.
     line: Vec<u8>,
     line_max: usize,
@@ -70,10 +75,21 @@ impl RequestHeads {
     pub(super) fn new(head_bytes: usize) -> Self {
         Self {
             state: State::RequestLine { is_first: true },
+            refusal: REFUSED,
             line: Vec::new(),
             line_max: head_bytes.saturating_mul(LINE_FACTOR),
             framing: Framing::default(),
         }
+    }
+
+    /// What is read, instead of what the other end sends, once a head was refused: at last the end of everything.
+    pub(super) fn instead(&mut self, room: usize) -> Option<&'static [u8]> {
+        if self.state != State::Refused {
+            return None;
+        }
+        let (part, rest) = self.refusal.split_at(room.min(self.refusal.len()));
+        self.refusal = rest;
+        Some(part)
     }
 
     /// Looks at what was read. With a fault, the bytes from it on are no longer what was sent.
@@ -292,6 +308,17 @@ mod tests {
                 assert_eq!(bytes.last(), Some(&0), "{sent:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_follows_a_fault_is_the_end_of_a_head_and_nothing_else() {
+        let mut heads = RequestHeads::new(64);
+        assert_eq!(heads.instead(9), None);
+        heads.pass(&mut b"GET / HTTP/1.1\n".to_owned()).expect_err("a fault");
+        assert_eq!(
+            [3, 9, 9].map(|room| heads.instead(room)),
+            [Some(&REFUSED[..3]), Some(&REFUSED[3..]), Some(&b""[..])]
+        );
     }
 
     proptest! {

@@ -204,6 +204,10 @@ impl AsyncRead for Watched {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if let Some(refusal) = self.heads.instead(buffer.remaining()) {
+            buffer.put_slice(refusal);
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
         let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
