@@ -44,6 +44,9 @@ async fn what_cannot_be_seen_in_a_definition_reaches_no_model() {
     })]);
     let session = scripted.lockhouse.serve().await;
     let code = |code: &'static str| Scripted::value(&session, code);
+    // A search does not wait long for a server that is starting.
+    let waited = code("from mcp_tools import scripted\nscripted.list_tools()").await;
+    assert_eq!(waited[0]["name"], "echo");
     let found =
         session.call("search_tools", json!({"query": "repeats text", "detail": "full"})).await.unwrap();
     let listed: Vec<Value> =
