@@ -173,7 +173,7 @@ async fn a_stream_of_events_that_floods_is_given_up_with_the_reason() {
         ("small log messages", log(&json!("x")).repeat(50_000), Some(TOO_MUCH)),
         ("1 MB of empty lists", log(&json!(vec![json!([]); 300_000])).repeat(8), Some(TOO_MUCH)),
         ("an id of 900 KB", ask(&"x".repeat(900_000)), Some(LONG_NAME)),
-        ("comments without end", ": x\n".repeat(2 * MIB), Some(TOO_MUCH)),
+        ("comments without end", format!(": {}\n", "x".repeat(60)).repeat(8 * MIB / 64), Some(TOO_MUCH)),
         ("fields that mean nothing", format!("id: {}\n\n", "x".repeat(6 * MIB)), Some(TOO_MUCH)),
     ] {
         let filler = filler.clone();
