@@ -141,9 +141,9 @@ async fn what_honest_servers_send_is_within_the_limits() {
         let outcome = Scripted::outcome(&session, &format!("'flood', {flood}")).await;
         table.row(what, ensure(outcome == "flooded", outcome));
     }
-    let large = "from mcp_tools.scripted import large\nsum(len(large(bytes=7_000_000)) for _ in range(4))";
+    let large = "from mcp_tools.scripted import large\nlen(large(bytes=7_000_000))";
     let large = Scripted::value(&session, large).await;
-    table.row("results of 7 MB", ensure(large.as_u64().is_some_and(|sum| sum > 27_000_000), large));
+    table.row("a result of 7 MB", ensure(large.as_u64().is_some_and(|length| length > 6_900_000), large));
     table.row("one start", ensure(scripted.count("starts") == 1, session.said()));
     table.finish();
 }
