@@ -15,6 +15,10 @@ use super::request::send;
 use crate::catalog::{Catalogue, LeftOut};
 
 const PAGES_MAX: usize = 100;
+/// Bytes of all pages of a list together, after which no further one is asked for.
+pub(super) const PAGES_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Bytes of the name of the next page, which is repeated to ask for it.
+pub(super) const CURSOR_BYTES_MAX: usize = 8 * 1024;
 
 /// One page of `tools/list`.
 #[derive(Deserialize)]
@@ -33,7 +37,7 @@ pub(super) async fn list_tools(
 ) -> Result<Catalogue, Fault> {
     let mut listed = (Catalogue::default(), LeftOut::default());
     let mut cursor: Option<String> = None;
-    let mut complete = false;
+    let (mut complete, mut bytes) = (false, 0);
     for _ in 0..PAGES_MAX {
         let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
         let request = ListToolsRequest {
@@ -42,6 +46,7 @@ pub(super) async fn list_tools(
             extensions: Default::default(),
         };
         let page = send(peer.clone(), ClientRequest::ListToolsRequest(request), limit).await?;
+        bytes += page.len();
         let (mut catalogue, mut left_out) = listed;
         let added = reading(page.len(), move || {
             let page: Page<'_> = serde_json::from_str(&page)?;
@@ -52,7 +57,9 @@ pub(super) async fn list_tools(
         let next_cursor;
         (listed, next_cursor) = added.map_err(|error| Fault::Strange(error.to_string()))?;
         complete = !listed.1.is_full && (next_cursor.is_none() || next_cursor == cursor);
-        if complete || listed.1.is_full {
+        let is_too_much = bytes > PAGES_BYTES_MAX
+            || next_cursor.as_ref().is_some_and(|cursor| cursor.len() > CURSOR_BYTES_MAX);
+        if complete || listed.1.is_full || is_too_much {
             break;
         }
         cursor = next_cursor;

@@ -13,6 +13,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
+use super::inbound::reading;
+use super::listing::{CURSOR_BYTES_MAX, PAGES_BYTES_MAX};
 use super::request::send;
 
 const PAGES_MAX: usize = 100;
@@ -77,15 +79,23 @@ pub(super) async fn list(
 async fn all(peer: &Peer<RoleClient>, kind: Kind, deadline: Instant) -> Result<Kept, ServiceError> {
     let mut kept = Kept::default();
     let mut cursor: Option<String> = None;
+    let mut bytes = 0;
     for _ in 0..PAGES_MAX {
         let limit = deadline.saturating_duration_since(Instant::now());
         let page = send(peer.clone(), request(kind, cursor.clone()), limit).await?;
-        let page: Page<'_> = serde_json::from_str(&page).map_err(|_| ServiceError::UnexpectedResponse)?;
-        kept.add(&page.entries);
-        if kept.incomplete || page.next_cursor.is_none() {
+        bytes += page.len();
+        let added = reading(page.len(), move || {
+            let page: Page<'_> = serde_json::from_str(&page).ok()?;
+            kept.add(&page.entries);
+            Some((kept, page.next_cursor))
+        });
+        (kept, cursor) = added.await.flatten().ok_or(ServiceError::UnexpectedResponse)?;
+        if kept.incomplete || cursor.is_none() {
             return Ok(kept);
         }
-        cursor = page.next_cursor;
+        if bytes > PAGES_BYTES_MAX || cursor.as_ref().is_some_and(|cursor| cursor.len() > CURSOR_BYTES_MAX) {
+            break;
+        }
     }
     kept.incomplete = true;
     Ok(kept)

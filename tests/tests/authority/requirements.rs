@@ -51,7 +51,7 @@ fn a_server_is_used_only_by_its_name_and_as_what_was_approved() {
             "another command",
             format!("{other}[[approved]]\nname = \"good\"\ncommand = \"/bin/true\"\n"),
             &["other"],
-            "requirements.toml:4: its command is",
+            "requirements.toml:5: its command is",
         ),
         ("arguments", format!("{other}args = [\"--legacy-only\"]\n"), &["other"], "good of "),
         (

@@ -8,6 +8,9 @@ use sse_stream::Sse;
 /// What is kept of an event over the limit: enough to find whose answer it is.
 const KEEP_BYTES: usize = 256;
 
+/// Bytes that a line without data counts besides its own: a short one takes time as well.
+const LINE_BYTES: usize = 16;
+
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 pub(super) type SseItem = Result<Sse, SseError>;
@@ -110,7 +113,7 @@ impl Events {
             line.drain(..BYTE_ORDER_MARK.len());
         }
         if line.is_empty() {
-            self.ignored += 1;
+            self.ignored += LINE_BYTES;
             return self.end_event();
         }
         if self.over_limit.is_some() {
@@ -122,7 +125,7 @@ impl Events {
         };
         let value = value.strip_prefix(b" ").unwrap_or(value);
         if name != b"data" {
-            self.ignored += line.len();
+            self.ignored += line.len() + LINE_BYTES;
         }
         let text = || String::from_utf8_lossy(value).into_owned();
         match name {

@@ -41,7 +41,9 @@ struct Reading {
 impl Reading {
     async fn next(&mut self) -> Option<SseItem> {
         loop {
-            while let Some(event) = self.events.next() {
+            while !self.load.traffic.is_over()
+                && let Some(event) = self.events.next()
+            {
                 // One piece can hold many events, and reading them would never let others have their turn.
                 coop::consume_budget().await;
                 if let Some(event) = self.rewritten(event).await {
@@ -75,9 +77,13 @@ impl Reading {
     /// Takes in a piece of the stream; whether it goes on. `None` after its end.
     async fn piece(&mut self) -> Option<reqwest::Result<bool>> {
         let traffic = &self.load.traffic;
-        let chunk = match self.response.as_mut()?.chunk().await {
-            Ok(Some(chunk)) if !traffic.is_over() => chunk,
-            Ok(_) => return Some(Ok(false)),
+        let response = self.response.as_mut()?;
+        if traffic.is_over() {
+            return Some(Ok(false));
+        }
+        let chunk = match response.chunk().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => return Some(Ok(false)),
             Err(error) => return Some(Err(error)),
         };
         self.events.feed(&chunk);
