@@ -126,7 +126,9 @@ mod tests {
     fn a_file_is_refused_if_others_can_write_it_or_a_directory_on_its_way() {
         let root = tempfile::tempdir().expect("a directory");
         let (directory, elsewhere) = (root.path().join("a"), root.path().join("b"));
-        [&directory, &elsewhere].map(|path| std::fs::create_dir(path).expect("a directory"));
+        for path in [&directory, &elsewhere] {
+            std::fs::create_dir(path).expect("a directory");
+        }
         let (file, link) = (directory.join("policy.toml"), elsewhere.join("policy.toml"));
         std::fs::write(&file, "").expect("a file");
         std::os::unix::fs::symlink(&file, &link).expect("a link");
