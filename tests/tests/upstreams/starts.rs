@@ -64,7 +64,7 @@ async fn a_server_that_hangs_at_its_start_is_given_up_in_time_and_tried_again() 
 }
 
 /// Longer than a search waited once, and shorter than it waits at most.
-const SLOW_START: Duration = Duration::from_secs(3);
+const SLOW_START: Duration = Duration::from_millis(2500);
 const SEARCHES: [&str; 2] = [
     "from mcp_tools import search_tools\n[row['tool'] for row in search_tools('echo')]",
     "return (await searchTools('echo')).map((row) => row.tool)",
@@ -72,7 +72,7 @@ const SEARCHES: [&str; 2] = [
 
 #[tokio::test]
 async fn the_first_search_waits_for_a_server_that_starts_slowly() {
-    let mut table = Table::new("a server that answers 3 s after its start");
+    let mut table = Table::new("a server that answers 2.5 s after its start");
     for (asked_by, program) in [("an AI client", None), ("Python", Some(0)), ("TypeScript", Some(1))] {
         let scripted = Scripted::new("", &["--waits"], &["echo"]);
         let session = scripted.lockhouse.serve().await;
