@@ -104,8 +104,19 @@ fn agrees(tool: &str, value: &Value) -> bool {
         ("under", Value::String(path)) => {
             let below =
                 path.strip_prefix("/").and_then(|path| path.trim_start_matches('/').strip_prefix("srv"));
-            let is_strange = |c: char| c.is_control() || matches!(c, '\\' | '%');
-            below.is_some() && !path.contains(is_strange) && path.split('/').all(|part| part != "..")
+            let is_strange = |c: char| c.is_control() || c == '\\';
+            let is_escape = |after: &str| {
+                let mut digits = after.chars();
+                digits.next().is_some_and(|c| {
+                    matches!(c, 'u' | 'U')
+                        || c.is_ascii_hexdigit() && digits.next().is_some_and(|c| c.is_ascii_hexdigit())
+                })
+            };
+            let has_escape = path.split('%').skip(1).any(is_escape);
+            below.is_some()
+                && !has_escape
+                && !path.contains(is_strange)
+                && path.split('/').all(|part| part != "..")
         }
         ("host", Value::String(url)) => {
             let url = url.to_ascii_lowercase();
