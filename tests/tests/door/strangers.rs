@@ -32,7 +32,11 @@ async fn answer(connection: &mut TcpStream) -> String {
                 let lengths = head.lines().filter_map(|line| line.strip_prefix("content-length: "));
                 lengths.filter_map(|length| length.parse().ok()).next().unwrap_or(0)
             };
-            if text.split_once("\r\n\r\n").is_some_and(|(head, body)| body.len() >= length(head)) {
+            let is_whole = |(head, body): (&str, &str)| match head.contains("transfer-encoding: chunked") {
+                true => body.ends_with("0\r\n\r\n"),
+                false => body.len() >= length(head),
+            };
+            if text.split_once("\r\n\r\n").is_some_and(is_whole) {
                 return text.into_owned();
             }
             match connection.read_u8().await {
