@@ -5,6 +5,8 @@ use std::path::Path;
 use lockhouse_tests::{Lockhouse, Person, Says, Session, Table, ensure, equal};
 use serde_json::{Map, Value, json};
 
+use crate::in_turn;
+
 fn tool(name: &str, required: &[&str], properties: &[&str], is_open: bool) -> Value {
     let properties: Map<String, Value> =
         properties.iter().map(|name| ((*name).to_owned(), json!({}))).collect();
@@ -45,7 +47,7 @@ async fn prompts(session: &Session, person: &Person, code: &str) -> (Vec<String>
 #[tokio::test]
 async fn a_long_argument_hides_none_of_the_others_wherever_the_program_puts_it() {
     let lockhouse = lockhouse();
-    let person = Person::who_says(Says::InTurn([Says::No, Says::Bare].repeat(10)));
+    let person = Person::who_says(in_turn(&[Says::No, Says::Bare], 10));
     let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), Session::latest()).await;
     let mut table = Table::new("prompts of calls with one long argument");
     let rows = [

@@ -2,7 +2,7 @@
 
 use lockhouse_tests::{Person, Says, Session, Table, ensure};
 
-use crate::{lockhouse, session};
+use crate::{in_turn, lockhouse, session};
 
 /// Every line that Lockhouse itself says in a prompt, by how it begins.
 const OURS: [&str; 15] = [
@@ -49,7 +49,7 @@ async fn nothing_in_arguments_or_code_looks_like_words_of_ours() {
     // Names that the tool does not have are refused before anybody is asked.
     let mut table = Table::new("prompts of hostile calls");
     let lockhouse = lockhouse("");
-    let person = Person::who_says(Says::InTurn([Says::No, Says::Bare].repeat(11)));
+    let person = Person::who_says(in_turn(&[Says::No, Says::Bare], 11));
     let session = session(&lockhouse, &person, Session::latest()).await;
     for (name, code) in rows {
         let before = person.asked().len();

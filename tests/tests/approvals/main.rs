@@ -13,7 +13,7 @@ mod revoked;
 mod socket;
 mod waiting;
 
-use lockhouse_tests::{Lockhouse, Person, Session};
+use lockhouse_tests::{Lockhouse, Person, Says, Session};
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::ClientLifecycleMode;
 use serde_json::{Value, json};
@@ -49,6 +49,11 @@ except ToolError as e: r = [e.code, str(e)]
 fn parameters(code: &str) -> CallToolRequestParams {
     let arguments = json!({"language": "python", "code": code}).as_object().cloned().unwrap();
     CallToolRequestParams::new("run_code").with_arguments(arguments)
+}
+
+/// These, one after the other, and so many times.
+fn in_turn(says: &[Says], times: usize) -> Says {
+    Says::InTurn((0..times).flat_map(|_| says.to_vec()).collect())
 }
 
 /// Records of this event.

@@ -3,7 +3,7 @@
 use lockhouse_tests::{Person, Says, Session, Table, ensure, equal};
 use serde_json::json;
 
-use crate::{eras, lockhouse, outcomes, session};
+use crate::{eras, in_turn, lockhouse, outcomes, session};
 
 /// Asks a hundred times, whatever it is told: how often it was let, and what it was told at last.
 const INSISTS: &str = "\
@@ -43,8 +43,8 @@ async fn a_hundred_refused_calls_are_three_questions_and_running_the_program_aga
 #[tokio::test]
 async fn an_approval_ends_the_count_of_refusals() {
     let lockhouse = lockhouse("");
-    let says = [Says::No, Says::No, Says::Bare].repeat(4);
-    let person = Person::who_says(Says::InTurn(says));
+    let says = in_turn(&[Says::No, Says::No, Says::Bare], 4);
+    let person = Person::who_says(says);
     let session = session(&lockhouse, &person, Session::latest()).await;
     let answer = session.run_asking(&INSISTS.replace("100", "12")).await;
     assert_eq!(answer["value"][0], 4, "{answer}");
@@ -55,8 +55,8 @@ async fn an_approval_ends_the_count_of_refusals() {
 async fn a_tool_that_was_refused_three_times_is_not_asked_about_again_whatever_else_is_approved() {
     let lockhouse = lockhouse("");
     // Three times in turn: no to one tool, yes to the other.
-    let says = [Says::No, Says::Bare].repeat(6);
-    let person = Person::who_says(Says::InTurn(says));
+    let says = in_turn(&[Says::No, Says::Bare], 6);
+    let person = Person::who_says(says);
     let session = session(&lockhouse, &person, Session::latest()).await;
     let code = "\
 from mcp_tools import fixture, ToolError
