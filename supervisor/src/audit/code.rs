@@ -137,7 +137,7 @@ pub(crate) enum Kept {
     /// It was kept, and there is no file.
     Removed { file: PathBuf },
     /// The record does not say that it was kept, and there is no file.
-    NotKept,
+    Absent,
 }
 
 /// Compares the file of a program with the record of its run.
@@ -158,7 +158,7 @@ pub(crate) fn compare(directory: &Path, recorded: Recorded<'_>) -> io::Result<Ke
     }
     let content = match files::open_to_read(&file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(if kept.is_some() { Kept::Removed { file } } else { Kept::NotKept });
+            return Ok(if kept.is_some() { Kept::Removed { file } } else { Kept::Absent });
         }
         Err(error) if files::is_no_file(&error) => {
             return Ok(Kept::Replaced { file, found: error.to_string() });
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(look(&hash, Some(&hash)), Kept::Genuine(text()));
         assert_eq!(look(&hash, None), Kept::Genuine(text()));
         assert_eq!(look(&other, Some(&hash)), Kept::Redacted(text()));
-        assert_eq!(look(&other, None), Kept::NotKept);
+        assert_eq!(look(&other, None), Kept::Absent);
         assert!(matches!(look(&hash, Some(&other)), Kept::Removed { .. }));
         std::fs::write(&file, "print(2)").expect("written");
         assert!(matches!(look(&hash, Some(&hash)), Kept::Replaced { .. }));

@@ -9,7 +9,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nix::fcntl::FlockArg;
 
@@ -232,7 +232,7 @@ fn survey(
 }
 
 fn segment(
-    path: &PathBuf,
+    path: &Path,
     name: &SegmentName,
     key: &PublicKey,
     programs: &mut Programs,

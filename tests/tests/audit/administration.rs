@@ -74,7 +74,7 @@ async fn the_policy_of_each_run_is_recorded_and_so_is_every_configuration_that_i
         json!([record["outcome"], record["cause"], record["policy"], record["policy_before"]])
     };
     table.row("a policy that is loaded", equal(loaded.first().map(told), Some(expected)));
-    let same = &loaded[0]["configuration"] == &loaded[0]["configuration_before"]
+    let same = loaded[0]["configuration"] == loaded[0]["configuration_before"]
         && !loaded[0]["configuration"].is_null();
     table.row(
         "with a configuration as it was",

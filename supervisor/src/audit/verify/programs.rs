@@ -42,7 +42,7 @@ impl Programs {
         }
         match code::compare(&self.directory, Recorded { language, code, kept }) {
             Ok(Kept::Genuine(_) | Kept::Redacted(_)) => self.verified += 1,
-            Ok(Kept::NotKept) => {}
+            Ok(Kept::Absent) => {}
             Ok(Kept::Unverifiable(_)) => tell(
                 Kind::Note,
                 "its program is kept without secrets, and this record has no hash of that text: it may be another one".into(),

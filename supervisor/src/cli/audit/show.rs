@@ -110,7 +110,7 @@ fn program_of(directory: &Path, found: &Found) -> Option<std::io::Result<Kept>> 
 /// What is wrong with the file of a program.
 fn warning(kept: &std::io::Result<Kept>) -> Option<String> {
     let told = match kept {
-        Ok(Kept::Genuine(_) | Kept::Redacted(_) | Kept::Unverifiable(_) | Kept::NotKept) => return None,
+        Ok(Kept::Genuine(_) | Kept::Redacted(_) | Kept::Unverifiable(_) | Kept::Absent) => return None,
         Ok(Kept::Replaced { file, found }) => {
             format!("{} is NOT the program that ran: {found}. It is not shown", file.display())
         }
@@ -134,7 +134,7 @@ fn print_code(kept: &std::io::Result<Kept>) -> bool {
             println!("NOT VERIFIED: this text is without secrets, and its record has no hash of it:\n");
             numbered(text);
         }
-        Ok(Kept::NotKept) => println!("The code was not kept, or not for so long.\n"),
+        Ok(Kept::Absent) => println!("The code was not kept, or not for so long.\n"),
         Ok(Kept::Replaced { .. } | Kept::Removed { .. }) | Err(_) => {}
     }
     let warning = warning(kept);
