@@ -30,11 +30,12 @@ const EVENTS: [&str; 14] = [
     "gap",
 ];
 /// The outcomes that this version writes. A log may have others, of other versions.
-const OUTCOMES: [&str; 49] = [
+const OUTCOMES: [&str; 50] = [
     // Of calls.
     "ok",
     "draft",
     "unknown",
+    "not_sent",
     "denied",
     "invalid_arguments",
     "unknown_tool",
