@@ -57,9 +57,9 @@ fn both() -> Scripted {
         "call_timeout_seconds = 30\n[servers.honest]\ncommand = \"python3\"\nargs = {}\n",
         json!([script, honest])
     );
-    let Scripted { lockhouse, place } = Scripted::new(&keys, &[], &["echo", "flood", "large"]);
+    let Scripted { lockhouse, place, entry } = Scripted::new(&keys, &[], &["echo", "flood", "large"]);
     let policy = "version = 1\n[servers.scripted]\nallow = [\"*\"]\n[servers.honest]\nallow = [\"*\"]\n";
-    Scripted { lockhouse: lockhouse.policy(policy), place }
+    Scripted { lockhouse: lockhouse.policy(policy), place, entry }
 }
 
 const HONEST: &str = "from mcp_tools.honest import echo\necho(text='well')";

@@ -61,8 +61,10 @@ class _NoInput(io.RawIOBase):
 
 def _output(stream):
     buffer = io.BufferedWriter(_Sink(stream), BUFFER_BYTES)
-    # Line by line: a program that prints and then computes is seen to have printed.
-    return io.TextIOWrapper(buffer, "utf-8", "backslashreplace", newline="\n", line_buffering=True)
+    # stdout line by line: a program that prints and then computes is seen to have printed. On stderr the interpreter also warns
+    # of what it finds after a program's end, in words that are not the program's.
+    lines = stream == 1
+    return io.TextIOWrapper(buffer, "utf-8", "backslashreplace", newline="\n", line_buffering=lines)
 
 
 _open = []
