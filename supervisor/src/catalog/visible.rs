@@ -3,8 +3,9 @@
 //! Pins and fingerprints are of the server's own text: a change of what is hidden is a change.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use lockhouse_policies::{is_hidden, visible_text};
+use lockhouse_policies::visible_text;
 use serde_json::Value;
 
 /// Makes every name and text of a piece of JSON visible. A name with hidden characters becomes another one, under which no
@@ -21,20 +22,44 @@ pub(crate) fn visible(value: Value) -> Value {
     }
 }
 
-/// The same of JSON as it is written, which stays as it is where nothing is hidden.
+/// The same of JSON as it is written: all but the texts that hide something stays as it is, byte for byte.
 pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
-    // Written out or as an escape. The escapes of quotes and backslashes stand for what can be seen, and so do \n and \t.
-    let may_hide = json.chars().any(|c| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t'))
-        || ["\\u", "\\r", "\\b", "\\f"].iter().any(|escape| json.contains(escape));
-    if !may_hide {
+    let (mut shown, mut copied) = (String::new(), 0);
+    for literal in literals(json) {
+        let visible = match serde_json::from_str::<String>(&json[literal.clone()]) {
+            Ok(text) => match visible_text(&text) {
+                Cow::Owned(visible) => visible,
+                Cow::Borrowed(_) => continue,
+            },
+            // No text, such as half of a surrogate pair: nobody can read it.
+            Err(_) => char::REPLACEMENT_CHARACTER.to_string(),
+        };
+        shown.push_str(&json[copied..literal.start]);
+        shown.push_str(&Value::String(visible).to_string());
+        copied = literal.end;
+    }
+    if copied == 0 {
         return Cow::Borrowed(json);
     }
-    match serde_json::from_str(json) {
-        Ok(value) if hides(&value) => Cow::Owned(visible(value).to_string()),
-        Ok(_) => Cow::Borrowed(json),
-        // Whoever shows it has read it as JSON before.
-        Err(_) => Cow::Borrowed("null"),
-    }
+    shown.push_str(&json[copied..]);
+    Cow::Owned(shown)
+}
+
+/// Where the names and texts of a piece of JSON are, with their quotes.
+fn literals(json: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let start = next + json[next..].find('"')?;
+        let mut is_escaped = false;
+        let is_end = |byte: u8| {
+            let is_end = byte == b'"' && !is_escaped;
+            is_escaped = byte == b'\\' && !is_escaped;
+            is_end
+        };
+        let length = json.as_bytes()[start + 1..].iter().copied().position(is_end)?;
+        next = start + length + 2;
+        Some(start..next)
+    })
 }
 
 /// Whether a name or a text in it has something that [`visible`] changes.
@@ -60,7 +85,7 @@ mod tests {
             assert_eq!(visible_json(plain), plain);
         }
         for (hiding, shown) in [
-            (r#"{"d":"a\u202eb"}"#, "{\"d\":\"a\u{fffd}b\"}"),
+            (r#"{ "d":"a\u202eb", "n":1e400}"#, "{ \"d\":\"a\u{fffd}b\", \"n\":1e400}"),
             ("{\"d\":\"a\u{200b}b\"}", "{\"d\":\"a\u{fffd}b\"}"),
             (r#"{"d":{"p\udb40\udc41":["\u001b[2J"]}}"#, "{\"d\":{\"p\u{fffd}\":[\"\u{fffd}[2J\"]}}"),
         ] {

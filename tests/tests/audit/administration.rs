@@ -2,6 +2,7 @@
 //! created, revoked, accepted and refused.
 
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use lockhouse_tests::{Approver, Finished, Lockhouse, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};
@@ -134,16 +135,27 @@ fn a_token_that_cannot_be_recorded_is_not_made_and_one_can_always_be_revoked() {
 
 #[test]
 fn accepted_definitions_are_recorded_with_their_hash() {
-    let lockhouse = Lockhouse::with_fixture();
-    let accepted = lockhouse.run(&["server", "accept", "fixture"]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/scripted.py");
+    let lockhouse = Lockhouse::new().policy("version = 1\n[servers.scripted]\nallow = [\"*\"]\n");
+    let place = lockhouse.path("");
+    let lockhouse =
+        lockhouse.servers_entry("scripted", json!({"command": "python3", "args": [script, place]}));
+    let diff = || lockhouse.run(&["server", "diff", "scripted", "--json"]).json();
+    assert_eq!(diff()["changes"], json!([]), "the first meeting");
+    lockhouse.file(
+        "tools.json",
+        r#"[{"name": "echo", "description": "another", "inputSchema": {"type": "object"}}]"#,
+    );
+    let digest = diff()["digest"].as_str().unwrap().to_owned();
+    let accepted = lockhouse.run(&["server", "accept", "scripted", "--digest", &digest]);
     assert_eq!(accepted.status, Some(0), "{accepted:?}");
     let records = of(&lockhouse, "definition");
     let [record] = &records[..] else { panic!("one record: {records:?}") };
-    let tools = record["tools"].as_array().unwrap();
-    let holds = record["server"] == "fixture"
-        && tools.contains(&json!("add"))
-        && record["uid"] == own_uid(&lockhouse);
-    assert!(holds && record["digest"].as_str().is_some_and(|digest| digest.len() == 64), "{record}");
+    let holds = record["server"] == "scripted"
+        && record["tools"] == json!(["echo"])
+        && record["uid"] == own_uid(&lockhouse)
+        && record["digest"] == digest;
+    assert!(holds, "{record}");
 }
 
 #[tokio::test]

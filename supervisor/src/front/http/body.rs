@@ -5,8 +5,9 @@
 //! that nobody else waits for them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::Next;
@@ -26,6 +27,9 @@ use crate::telemetry;
 const SMALL_BYTES: usize = 64 * 1024;
 /// Large bodies that are parsed at one time, each on a thread of its own.
 const PARSED_AT_ONCE: usize = 1;
+/// Of a body that is too large: what is read on of it, in bodies of the full size, and for how long.
+const DISCARDED_TIMES: usize = 4;
+const DISCARDED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Reads bodies of clients, and keeps account of them.
 #[derive(Debug)]
@@ -66,10 +70,12 @@ impl Bodies {
     async fn receive(&self, owner: Owner, headers: &HeaderMap, body: Body) -> Result<Received, Refusal> {
         let announced =
             headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        let mut parts = body.into_data_stream();
         if announced.is_some_and(|length: u64| length > self.limits.body_bytes as u64) {
+            self.access.check_debt(owner)?;
+            self.discard(owner, parts).await;
             return Err(Refusal::TooLarge(self.limits.body_bytes));
         }
-        let mut parts = body.into_data_stream();
         let (mut body, mut place) = (Vec::new(), None);
         let mut meter = Meter { access: &self.access, owner, bytes: 0 };
         while let Some(part) = parts.next().await {
@@ -87,6 +93,22 @@ impl Bodies {
         // Before this body is charged for: it may cost more than there is.
         self.access.check_debt(owner)?;
         Ok(Received { body, place })
+    }
+
+    /// Reads on for a while and keeps nothing. A client that writes its whole body before it reads would otherwise find a
+    /// closed connection in place of the reason.
+    async fn discard(&self, owner: Owner, mut parts: BodyDataStream) {
+        let mut meter = Meter { access: &self.access, owner, bytes: 0 };
+        let reading = async {
+            while let Some(Ok(part)) = parts.next().await {
+                meter.bytes += part.len();
+                if meter.bytes > DISCARDED_TIMES * self.limits.body_bytes {
+                    return;
+                }
+            }
+        };
+        // What takes longer is answered anyway.
+        let _ = tokio::time::timeout(DISCARDED_WITHIN, reading).await;
     }
 
     async fn parse(&self, owner: Owner, received: Received) -> Result<Message, Refusal> {
