@@ -191,6 +191,7 @@ impl Tool {
         }
         let raw: Value = serde_json::from_str(text).ok()?;
         let name = ToolName::new(raw.get("name")?.as_str()?).ok()?;
+        let definition = fingerprint::as_compared(text, &raw);
         let words = raw.get("description").and_then(Value::as_str).unwrap_or_default();
         let description: String = visible_text(words).chars().take(DESCRIPTION_CHARS_MAX).collect();
         let schema = raw.get("inputSchema").unwrap_or(&Value::Null);
@@ -225,7 +226,7 @@ impl Tool {
             name,
             identifier,
             description,
-            definition: text.into(),
+            definition,
             parameters,
             wraps: inner.is_some(),
         })

@@ -102,8 +102,9 @@ fn agrees(tool: &str, value: &Value) -> bool {
         ("nested", _) => true,
         (_, Value::Array(values)) => values.iter().all(|value| agrees(tool, value)),
         ("under", Value::String(path)) => {
-            let below =
-                path.strip_prefix("/").and_then(|path| path.trim_start_matches('/').strip_prefix("srv"));
+            let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+            let is_below =
+                path.starts_with('/') && parts.next() == Some("srv") && parts.next() == Some("docs");
             let is_strange = |c: char| c.is_control() || c == '\\';
             let is_escape = |after: &str| {
                 let mut digits = after.chars();
@@ -113,10 +114,7 @@ fn agrees(tool: &str, value: &Value) -> bool {
                 })
             };
             let has_escape = path.split('%').skip(1).any(is_escape);
-            below.is_some()
-                && !has_escape
-                && !path.contains(is_strange)
-                && path.split('/').all(|part| part != "..")
+            is_below && !has_escape && !path.contains(is_strange) && path.split('/').all(|part| part != "..")
         }
         ("host", Value::String(url)) => {
             let url = url.to_ascii_lowercase();

@@ -16,7 +16,7 @@ const MEANINGFUL: [char; 4] = ['.', '/', '\\', '%'];
 
 /// Why programs may read a path in different ways, if they may.
 pub(super) fn ambiguity(path: &str) -> Option<&'static str> {
-    if path.contains('\\') || path.contains("&#") || has_escape(path) {
+    if path.contains('\\') || has_entity(path) || has_escape(path) {
         Some(ESCAPED)
     } else if path.chars().any(is_unseen) || path.split('/').any(|part| part.trim() != part) {
         Some(UNSEEN)
@@ -40,6 +40,14 @@ fn has_escape(path: &str) -> bool {
     let begins_one =
         |after: char| !after.is_ascii() || after.is_ascii_alphanumeric() || after == '%' || after == '{';
     path.chars().zip(path.chars().skip(1)).any(|(c, after)| c == '%' && begins_one(after))
+}
+
+/// `&#46;`, `&period;` and other characters by their names in HTML.
+fn has_entity(path: &str) -> bool {
+    path.split('&').skip(1).any(|after| {
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric());
+        after.starts_with('#') || end.is_some_and(|end| end > 0 && after[end..].starts_with(';'))
+    })
 }
 
 /// Whether a character takes no room, or means nothing to most programs.
@@ -89,8 +97,10 @@ fn is_like_dot(c: char) -> bool {
     )
 }
 
-/// Whether a component is `..` to a program that drops what is not ASCII, or blanks. `..` itself is another fault.
+/// Whether a component is `..` to a program that drops what is not ASCII, blanks, or parameters after a semicolon. `..` itself
+/// is another fault.
 pub(crate) fn becomes_dots(component: &str) -> bool {
+    let component = component.split(';').next().unwrap_or_default();
     let kept = || component.chars().filter(|c| c.is_ascii() && !c.is_ascii_whitespace());
     kept().all(|c| c == '.') && kept().count() == 2
 }
@@ -105,6 +115,7 @@ mod tests {
             "/srv/docs/a.b-c_d (1) [x] {y} #z.tar.gz",
             "/srv/docs/.hidden/...x/a..b",
             "/srv/docs/100%",
+            "/srv/docs/R&D drafts/a & b;c",
             "/srv/docs/100% sure/50%-60%/a",
             "/srv/docs/résumé naïve/Größe.md",
             "/srv/docs/re\u{301}sume\u{301}.md",
@@ -135,6 +146,10 @@ mod tests {
             "%２ｅ",
             "a%%",
             "&#46;&#46;",
+            "&period;&period;",
+            "a&sol;b",
+            "..;",
+            "..;v=1",
             "\u{2024}\u{2024}",
             "\u{2025}",
             "\u{2026}",

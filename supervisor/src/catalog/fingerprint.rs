@@ -5,12 +5,28 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Tool;
+use crate::json;
 
 /// SHA-256 of a definition, in hexadecimal. The order of keys does not count: some servers change it with each start.
 pub(super) fn fingerprint(definition: &Value) -> String {
     let mut hasher = Sha256::new();
     feed(&mut hasher, definition);
     hex(&hasher.finalize())
+}
+
+/// The text of a definition, of which nothing but what was compared can be read: where a member is there twice, a reader may
+/// take another one than the fingerprint has, so that text is written anew.
+pub(super) fn as_compared(text: &str, definition: &Value) -> Box<str> {
+    let written = json::count(text.as_bytes(), usize::MAX).values;
+    if written == values(definition) { text.into() } else { definition.to_string().into() }
+}
+
+fn values(value: &Value) -> usize {
+    1 + match value {
+        Value::Object(members) => members.values().map(values).sum(),
+        Value::Array(elements) => elements.iter().map(values).sum(),
+        _ => 0,
+    }
 }
 
 /// SHA-256 of tools of a server, by name and definition, in hexadecimal, whatever their order. All tools are told from a
@@ -78,5 +94,16 @@ mod tests {
         ] {
             assert_ne!(one, fingerprint(&changed), "{changed}");
         }
+    }
+
+    #[test]
+    fn what_is_passed_on_has_nothing_that_was_not_compared() {
+        let twice =
+            r#"{"name":"a","description":"hidden","inputSchema":{"x":1,"x":2},"description":"harmless"}"#;
+        let value: Value = serde_json::from_str(twice).expect("JSON");
+        let passed_on = as_compared(twice, &value);
+        assert_eq!(&*passed_on, r#"{"name":"a","description":"harmless","inputSchema":{"x":2}}"#);
+        let once = r#"{ "name" : "a", "x": [1.0, {}] }"#;
+        assert_eq!(&*as_compared(once, &serde_json::from_str(once).expect("JSON")), once);
     }
 }

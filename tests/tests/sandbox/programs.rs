@@ -73,6 +73,7 @@ struct Tried {
 struct Site {
     language: String,
     lockhouse: Lockhouse,
+    worlds: tempfile::TempDir,
     secret: String,
 }
 
@@ -85,15 +86,13 @@ impl Site {
         let preload = json!(preload);
         let config = format!("[limits]\n{}\n[python]\npreload = {preload}\n", limits.join("\n"));
         let lockhouse = Lockhouse::new().server("fixture", &[]).policy(POLICY).config(&config);
-        let worlds = lockhouse.path("worlds");
-        std::fs::create_dir(&worlds).unwrap();
-        for directory in [lockhouse.path(""), worlds] {
-            open_to_all(&directory);
-        }
+        // Beside the configuration, which is not used where others can write.
+        let worlds = tempfile::Builder::new().prefix("lockhouse-worlds-").tempdir().unwrap();
+        open_to_all(worlds.path());
         // No program may know it, and none can guess it.
         let random = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap();
         let secret = format!("lockhouse-canary-{}", random.trim().replace('-', ""));
-        Self { language: language.to_owned(), lockhouse, secret }
+        Self { language: language.to_owned(), lockhouse, worlds, secret }
     }
 
     async fn serve(&self) -> Session {
@@ -103,7 +102,7 @@ impl Site {
     }
 
     fn world(&self, name: &str) -> World {
-        World::new(self.lockhouse.path(&format!("worlds/{name}")), &self.secret)
+        World::new(self.worlds.path().join(name), &self.secret)
     }
 
     /// The program inside, inside once more with its error caught, and outside.
