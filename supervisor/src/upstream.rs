@@ -11,6 +11,7 @@ mod calls;
 mod confine;
 mod connection;
 mod definition;
+mod entries;
 mod fault;
 mod followed;
 mod hold;
