@@ -17,6 +17,7 @@ mod followed;
 mod hold;
 mod host;
 mod http;
+mod ids;
 mod inbound;
 mod input;
 mod line;
