@@ -5,6 +5,7 @@ DIRECTORY/tools.json  the tools, as `tools/list` gives them; `echo` alone if the
 DIRECTORY/starts      a line is added for each start, with the process's id
 DIRECTORY/listings    a line is added for each `tools/list`
 DIRECTORY/calls       a line is added for each call, with its tool and when it came
+DIRECTORY/errors      a line is added for each error with which a request of the server is answered
 DIRECTORY/open        with --waits: only once this is there is anything answered
 """
 
@@ -65,7 +66,7 @@ def changed(count):
         say({"method": "notifications/tools/list_changed", **parameters})
 
 
-def call(identity, name, arguments):
+def call(identity, name, arguments, token):
     match name:
         case "echo":
             return text(arguments.get("text", ""))
@@ -86,6 +87,9 @@ def call(identity, name, arguments):
         case "large":
             write_large(identity, arguments["bytes"])
             return None
+        case "late_id":
+            write_large(identity, arguments["bytes"], '"id":12345,')
+            return None
         case "storm":
             changed(arguments["count"])
             return text("the storm is over")
@@ -95,9 +99,9 @@ def call(identity, name, arguments):
             return text("said")
         case "flood":
             if arguments.get("after"):
-                threading.Timer(0.2, flood, [arguments]).start()
+                threading.Timer(0.2, flood, [arguments, token]).start()
                 return text("soon")
-            flood(arguments)
+            flood(arguments, token)
             return text("flooded")
         case "never":
             return None
@@ -108,7 +112,7 @@ def log(data):
     return {"method": "notifications/message", "params": {"level": "info", "data": data}}
 
 
-def flood(arguments):
+def flood(arguments, token):
     size, count = arguments.get("bytes", 0), arguments.get("count", 1)
     match arguments["what"]:
         case "ids":
@@ -124,6 +128,10 @@ def flood(arguments):
                 say({"id": f"mine-{number}", "method": "ping"})
         case "progress":
             many({"method": "notifications/progress", "params": {"progressToken": "x" * size, "progress": 1}}, count)
+        case "own progress":
+            many({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1}}, count)
+        case "many values":
+            say({"id": "many-values", "method": "ping", "params": {"_meta": {"x": [0] * count}}})
         case "updates":
             many({"method": "notifications/resources/updated", "params": {"uri": "file:///" + "x" * size}}, count)
         case "garbage":
@@ -147,13 +155,20 @@ def many_lines(line, count):
         write(line + "\n")
 
 
-def write_large(identity, size):
+def write_large(identity, size, data=""):
     """Without ever having it in memory at once."""
     with writing:
-        sys.stdout.write('{"jsonrpc": "2.0", "result": {"content": [{"type": "text", "text": "')
+        sys.stdout.write('{"jsonrpc": "2.0", "result": {' + data + '"content": [{"type": "text", "text": "')
         for _ in range(size // 65536):
             sys.stdout.write("x" * 65536)
         sys.stdout.write('"}]}, "id": ' + json.dumps(identity) + "}\n")
+        sys.stdout.flush()
+
+
+def write_zeros(identity):
+    with writing:
+        zeros = "0" + ",0" * 11_000_000
+        sys.stdout.write('{"jsonrpc": "2.0", "id": ' + json.dumps(identity) + ', "result": {"tools": [' + zeros + "]}}\n")
         sys.stdout.flush()
 
 
@@ -166,13 +181,16 @@ def answer(message):
             return {"protocolVersion": ERA, "capabilities": capabilities, "serverInfo": server}
         case "tools/list":
             note("listings", "")
+            if "--zeros" in FLAGS:
+                return write_zeros(identity)
             found, size = tools(), 500
             begin = int(parameters.get("cursor") or 0)
             page = {"tools": found[begin : begin + size]}
             return {**page, "nextCursor": str(begin + size)} if begin + size < len(found) else page
         case "tools/call":
             note("calls", f"{parameters['name']} {time.monotonic()}")
-            return call(identity, parameters["name"], parameters.get("arguments") or {})
+            token = (parameters.get("_meta") or {}).get("progressToken")
+            return call(identity, parameters["name"], parameters.get("arguments") or {}, token)
         case "ping":
             return {}
     return None
@@ -200,6 +218,8 @@ def serve(message):
     if "id" not in message or "method" not in message:
         if message.get("method") == "notifications/cancelled":
             note("cancelled", "")
+        if "error" in message:
+            note("errors", str(message["error"]))
         return
     if message["method"] not in {"initialize", "tools/list", "tools/call", "ping"}:
         return say({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})

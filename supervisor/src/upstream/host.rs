@@ -7,20 +7,26 @@ use lockhouse_policies::printable;
 use lockhouse_protocol::ServerName;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationCapability, ErrorData, FormElicitationCapability, Implementation, ProgressNotificationParam,
-    ProtocolVersion, ResourceUpdatedNotificationParam, UrlElicitationCapability,
+    ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult,
+    ElicitationAction, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
+    Implementation, ProgressNotificationParam, ProtocolVersion, ResourceUpdatedNotificationParam,
+    UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::Notify;
 
 use super::callers::{Asking, Callers};
 use super::hold::Signals;
+use super::inbound::REFUSED_METHOD;
 use super::notices::Notice;
 use crate::ai_client::{AiClient, Answer, Mode, Question, Unasked};
 
 /// Characters of a server's words about its progress that are passed on.
 const PROGRESS_CHARS_MAX: usize = 200;
+
+/// Why a request is not read.
+const UNREAD_REQUEST: &str =
+    "the request is larger than 1 MiB, has more than 4,096 JSON values or is nested too deeply";
 
 /// Our side of a conversation with a server.
 pub(super) struct Host {
@@ -140,6 +146,17 @@ impl ClientHandler for Host {
             }
             Ok(_) => Err(refused("the AI client declined")),
             Err(unasked) => Err(refused(&unasked.to_string())),
+        }
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        match request.method == REFUSED_METHOD {
+            true => Err(ErrorData::invalid_request(UNREAD_REQUEST, None)),
+            false => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
         }
     }
 

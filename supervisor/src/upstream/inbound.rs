@@ -1,12 +1,13 @@
 //! One message of a server: what it is, and what rmcp gets of it. Nothing is parsed into a tree before its size is known.
 
 use rmcp::RoleClient;
-use rmcp::model::{CustomResult, ErrorData, RequestId, ServerResult};
+use rmcp::model::{CustomRequest, CustomResult, ErrorData, RequestId, ServerRequest, ServerResult};
 use rmcp::service::RxJsonRpcMessage;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::ids::id_in;
 use crate::json::{self, JsonFault};
 
 /// Marks an error as ours, so that the caller can tell it from the upstream's own.
@@ -27,6 +28,9 @@ const TYPED_NODES_MAX: usize = 4096;
 const NAME_BYTES_MAX: usize = 256;
 
 const LONG_NAME: &str = "it sent a message whose `id` or `method` is longer than 256 bytes";
+
+/// The method that stands for a request that is not read.
+pub(super) const REFUSED_METHOD: &str = "lockhouse/refused";
 
 /// Bytes of text above which reading it takes milliseconds, and is done on another thread.
 const LARGE_BYTES: usize = 256 * 1024;
@@ -72,7 +76,10 @@ pub(super) fn read(
     }
     let id = envelope.id.and_then(|id| serde_json::from_str::<RequestId>(id.get()).ok());
     match (envelope.method, id) {
-        (Some(_), Some(_)) => Inbound::Unsolicited(typed(text, TYPED_BYTES_MAX).ok()),
+        (Some(_), Some(id)) => {
+            let request = typed(text, TYPED_BYTES_MAX).unwrap_or_else(|_| refused(id));
+            Inbound::Unsolicited(Some(request))
+        }
         (_, None) => Inbound::Unsolicited(typed(text, NOTIFICATION_BYTES_MAX).ok()),
         (None, Some(id)) => {
             let result = envelope.result.and_then(|result| convert(&id, result));
@@ -106,13 +113,9 @@ pub(super) fn failed(message: &'static str, id: RequestId) -> Received {
     Received::error(ErrorData::internal_error(message, None), Some(id))
 }
 
-/// The last `"id": N` in a piece of JSON.
-pub(super) fn id_in(piece: &[u8]) -> Option<RequestId> {
-    let text = String::from_utf8_lossy(piece);
-    let at = text.rfind("\"id\":")?;
-    let rest = text[at + "\"id\":".len()..].trim_start();
-    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok().map(RequestId::Number)
+/// A request in place of one that is not read: [`Host`](super::host::Host) answers it with an error.
+fn refused(id: RequestId) -> Received {
+    Received::request(ServerRequest::CustomRequest(CustomRequest::new(REFUSED_METHOD, None)), id)
 }
 
 /// Whether so much text is read on another thread.
@@ -151,6 +154,9 @@ mod tests {
             Inbound::Violation(words) => words.into(),
         }
     }
+
+    /// In place of a request that is too large.
+    const REFUSED: &str = r#"unsolicited: {"jsonrpc":"2.0","id":1,"method":"lockhouse/refused""#;
 
     #[test]
     fn a_message_is_what_it_says_and_no_more_of_it_is_parsed_than_is_bounded() {
@@ -193,8 +199,8 @@ mod tests {
             (format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, long(300)), LONG_NAME),
             (format!(r#"{{"jsonrpc":"2.0","method":{}}}"#, long(300)), LONG_NAME),
             (ask("1", &format!(r#","params":{{"_meta":{{"x":{}}}}}"#, long(500_000))), "unsolicited"),
-            (ask("1", &format!(r#","params":{{"_meta":{{"x":{}}}}}"#, long(TYPED_BYTES_MAX))), "dropped"),
-            (ask("1", &format!(r#","params":{{"_meta":{{"x":{}}}}}"#, many(5_000))), "dropped"),
+            (ask("1", &format!(r#","params":{{"_meta":{{"x":{}}}}}"#, long(TYPED_BYTES_MAX))), REFUSED),
+            (ask("1", &format!(r#","params":{{"_meta":{{"x":{}}}}}"#, many(5_000))), REFUSED),
         ] {
             let told = told(&text);
             let shown: String = text.chars().take(80).collect();

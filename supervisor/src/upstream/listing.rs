@@ -7,8 +7,8 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use rmcp::service::Peer;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
+use super::entries::Entries;
 use super::fault::Fault;
 use super::inbound::reading;
 use super::request::send;
@@ -25,7 +25,7 @@ pub(super) const CURSOR_BYTES_MAX: usize = 8 * 1024;
 #[serde(rename_all = "camelCase")]
 struct Page<'a> {
     #[serde(borrow, default)]
-    tools: Vec<&'a RawValue>,
+    tools: Entries<'a>,
     next_cursor: Option<String>,
 }
 
@@ -50,7 +50,8 @@ pub(super) async fn list_tools(
         let (mut catalogue, mut left_out) = listed;
         let added = reading(page.len(), move || {
             let page: Page<'_> = serde_json::from_str(&page)?;
-            catalogue.add(page.tools.iter().map(|tool| tool.get()), &mut left_out);
+            catalogue.add(page.tools.kept.iter().map(|tool| tool.get()), &mut left_out);
+            left_out.is_full |= page.tools.has_more;
             Ok::<_, serde_json::Error>(((catalogue, left_out), page.next_cursor))
         });
         let added = added.await.ok_or_else(|| Fault::Strange("its tools cannot be read".into()))?;

@@ -10,9 +10,9 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, ServiceError};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 
+use super::entries::Entries;
 use super::inbound::reading;
 use super::listing::{CURSOR_BYTES_MAX, PAGES_BYTES_MAX};
 use super::request::send;
@@ -34,7 +34,7 @@ enum Kind {
 #[serde(rename_all = "camelCase")]
 struct Page<'a> {
     #[serde(borrow, alias = "resources", alias = "resourceTemplates", alias = "prompts", default)]
-    entries: Vec<&'a RawValue>,
+    entries: Entries<'a>,
     next_cursor: Option<String>,
 }
 
@@ -102,8 +102,9 @@ async fn all(peer: &Peer<RoleClient>, kind: Kind, deadline: Instant) -> Result<K
 }
 
 impl Kept {
-    fn add(&mut self, entries: &[&RawValue]) {
-        for entry in entries {
+    fn add(&mut self, entries: &Entries<'_>) {
+        self.incomplete |= entries.has_more;
+        for entry in &entries.kept {
             self.bytes += entry.get().len();
             if self.entries.len() == ENTRIES_MAX || self.bytes > BYTES_MAX {
                 self.incomplete = true;

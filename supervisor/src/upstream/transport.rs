@@ -15,10 +15,11 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, coop, spawn_blocking};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::broken::Broken;
-use super::inbound::{self, Inbound, TOO_LARGE, TYPED_BYTES_MAX, failed, id_in};
+use super::ids::{id_at_end, id_at_start};
+use super::inbound::{self, Inbound, TOO_LARGE, TYPED_BYTES_MAX, failed};
 use super::line::{Line, Whole};
 use super::traffic::Traffic;
 
@@ -53,6 +54,8 @@ pub(super) struct LineTransport {
     line: Line,
     /// The line before, if it is so large that it is read on another thread.
     reading: Option<JoinHandle<(usize, Inbound)>>,
+    /// Until when nothing is read: the pipe holds the server back.
+    pause: Option<Instant>,
     write_timeout: Duration,
     write: Arc<Mutex<Option<ChildStdin>>>,
     unwritten: Arc<AtomicUsize>,
@@ -74,6 +77,7 @@ impl LineTransport {
             read: BufReader::with_capacity(64 * 1024, stdout),
             line: Line::new(lines.bytes_max),
             reading: None,
+            pause: None,
             write_timeout: lines.write_timeout,
             write: Arc::new(Mutex::new(Some(stdin))),
             unwritten: Arc::default(),
@@ -138,8 +142,14 @@ impl LineTransport {
         match self.line.take() {
             Whole::TooLong(head, tail) => {
                 // Without an id nobody can be told, and someone would wait for ever: close instead.
-                match id_in(&head).or_else(|| id_in(&tail)).filter(|id| self.traffic.answered(id)) {
+                let mut ids = [id_at_start(&head), id_at_end(&tail)].into_iter().flatten();
+                match ids.find(|id| self.traffic.answered(id)) {
                     Some(id) => Some(Some(failed(TOO_LARGE, id))),
+                    // It may well be an answer whose id is at neither end.
+                    None if self.traffic.owes() => {
+                        self.broken.tell(UNKNOWN_LINE);
+                        None
+                    }
                     None => self.violated(UNKNOWN_LINE),
                 }
             }
@@ -152,11 +162,14 @@ impl LineTransport {
     }
 
     /// A message, as far as the server may send it.
-    fn admitted(&self, bytes: usize, message: Inbound) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
+    fn admitted(&mut self, bytes: usize, message: Inbound) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
         match message {
             Inbound::Answer(id, message) if self.traffic.answered(&id) => Some(Some(message)),
             Inbound::Answer(..) => self.traffic.unsolicited(bytes).then_some(None),
-            Inbound::Unsolicited(message) => self.traffic.unsolicited(bytes).then_some(message),
+            Inbound::Unsolicited(message) => {
+                self.pause = self.traffic.unasked(bytes, message.as_ref())?;
+                Some(message)
+            }
             Inbound::Violation(words) => self.violated(words),
         }
     }
@@ -174,7 +187,7 @@ impl Transport<RoleClient> for LineTransport {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         if let JsonRpcMessage::Request(request) = &item {
-            self.traffic.requested(&request.id);
+            self.traffic.requested(request);
         }
         let write = self.write.clone();
         let unwritten = Unwritten::new(&self.unwritten);
@@ -199,6 +212,10 @@ impl Transport<RoleClient> for LineTransport {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
+            if let Some(until) = self.pause {
+                sleep_until(until).await;
+                self.pause = None;
+            }
             if self.unwritten.load(Ordering::Relaxed) > UNWRITTEN_MAX {
                 return self.violated(UNREAD_ANSWERS);
             }

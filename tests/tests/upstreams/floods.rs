@@ -134,6 +134,7 @@ async fn what_honest_servers_send_is_within_the_limits() {
         ("a log message of 60 KB", json!({"what": "logs", "bytes": 60_000})),
         ("a log message that is too large is dropped", json!({"what": "logs", "bytes": 500_000})),
         ("1,000 announcements", json!({"what": "updates", "bytes": 50, "count": 1_000})),
+        ("20,000 notes of progress", json!({"what": "own progress", "count": 20_000})),
         ("200 requests", json!({"what": "requests", "count": 200})),
         ("stderr without end of line", json!({"what": "stderr", "bytes": 2_000_000})),
         ("stderr of many lines", json!({"what": "stderr", "bytes": 50, "count": 20_000})),
@@ -146,6 +147,37 @@ async fn what_honest_servers_send_is_within_the_limits() {
     table.row("a result of 7 MB", ensure(large.as_u64().is_some_and(|length| length > 6_900_000), large));
     table.row("one start", ensure(scripted.count("starts") == 1, session.said()));
     table.finish();
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_large_is_answered_with_an_error() {
+    let scripted = Scripted::new("", &[], &["flood"]);
+    let session = scripted.lockhouse.serve().await;
+    let ask = async |count: usize| {
+        let flood = flood("many values", 0, count);
+        Scripted::outcome(&session, &format!("'flood', {flood}")).await
+    };
+    assert_eq!(ask(100).await, "flooded");
+    assert_eq!(ask(5_000).await, "flooded");
+    wait_until("it is answered", async || (scripted.count("errors") > 0).then_some(())).await;
+    let errors = std::fs::read_to_string(scripted.place.join("errors")).expect("a file");
+    assert_eq!(errors.lines().count(), 1, "control: a small request is answered with a result: {errors}");
+    assert!(errors.contains("4,096 JSON values") && errors.contains("-32600"), "{errors}");
+    assert_eq!(scripted.count("starts"), 1);
+}
+
+#[tokio::test]
+async fn a_list_of_the_smallest_values_takes_little_memory() {
+    let scripted = Scripted::new("", &["--zeros"], &[]);
+    let session = scripted.lockhouse.serve().await;
+    let told = wait_until("the list is read", async || {
+        let said = session.said();
+        said.contains("it offers more tools than are kept").then_some(said)
+    });
+    let told = told.await;
+    assert!(told.contains("left out 10000 tools"), "{told}");
+    let peak = peak_kib(&session);
+    assert!(peak < MEMORY_KIB_MAX, "{peak} KiB");
 }
 
 /// The beginning of a stream of events that answers a call, with what is not the answer before it.

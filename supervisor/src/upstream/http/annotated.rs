@@ -13,6 +13,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::load::Load;
+use crate::upstream::entries::Entries;
 use crate::upstream::inbound::TYPED_BYTES_MAX;
 
 const ANNOTATION: &str = "\"x-mcp-header\"";
@@ -35,7 +36,7 @@ pub(super) fn listed(result: &RawValue, load: &Load) -> ServerResult {
         room = left.unwrap_or(room);
         left.is_some()
     };
-    let annotated = tools(result.get()).into_iter().filter(|tool| tool.get().contains(ANNOTATION));
+    let annotated = tools(result.get()).kept.into_iter().filter(|tool| tool.get().contains(ANNOTATION));
     let mut annotated = annotated.peekable();
     let text = Value::String(result.get().to_owned());
     if annotated.peek().is_none() {
@@ -59,9 +60,10 @@ pub(in crate::upstream) fn raw(list: ListToolsResult) -> Option<String> {
     let is_usable = |tool: &&RawValue| {
         !tool.get().contains(ANNOTATION) || name(tool).is_some_and(|name| accepted.contains(name.as_str()))
     };
-    let all = tools(&text);
+    let Entries { kept: all, has_more } = tools(&text);
     let usable: Vec<_> = all.iter().copied().filter(is_usable).collect();
-    if usable.len() == all.len() {
+    // Of a list that is too long only the tools that were looked at are handed on.
+    if usable.len() == all.len() && !has_more {
         return Some(text);
     }
     tracing::warn!("left out {} tools that ask for headers in an invalid way", all.len() - usable.len());
@@ -71,11 +73,11 @@ pub(in crate::upstream) fn raw(list: ListToolsResult) -> Option<String> {
     serde_json::to_string(&page).ok()
 }
 
-fn tools(page: &str) -> Vec<&RawValue> {
+fn tools(page: &str) -> Entries<'_> {
     #[derive(Deserialize)]
     struct Page<'a> {
         #[serde(borrow, default)]
-        tools: Vec<&'a RawValue>,
+        tools: Entries<'a>,
     }
     serde_json::from_str::<Page<'_>>(page).map(|page| page.tools).unwrap_or_default()
 }

@@ -179,12 +179,12 @@ impl StreamableHttpClient for Client {
     ) -> Result<StreamableHttpPostResponse, Error> {
         let traffic = &self.0.load.traffic;
         let id = match &message {
-            JsonRpcMessage::Request(request) => Some(&request.id),
+            JsonRpcMessage::Request(request) => {
+                traffic.requested(request);
+                Some(&request.id)
+            }
             _ => None,
         };
-        if let Some(id) = id {
-            traffic.requested(id);
-        }
         let outcome = self.post(&message, session.as_deref(), headers).await;
         // Where a stream begins, or nothing is said, the answer is still to come.
         let is_open =

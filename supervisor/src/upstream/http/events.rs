@@ -11,6 +11,9 @@ const KEEP_BYTES: usize = 256;
 /// Bytes that a line without data counts besides its own: a short one takes time as well.
 const LINE_BYTES: usize = 16;
 
+/// How soon a server may ask to be connected to again: without a limit, it would be without a pause.
+const RETRY_MILLISECONDS_MIN: u64 = 1_000;
+
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 pub(super) type SseItem = Result<Sse, SseError>;
@@ -138,7 +141,10 @@ impl Events {
             },
             b"event" => self.event.event = Some(text()),
             b"id" if !value.contains(&0) => self.event.id = Some(text()),
-            b"retry" => self.event.retry = text().trim().parse().ok().or(self.event.retry),
+            b"retry" => {
+                let retry = text().trim().parse().ok().map(|retry: u64| retry.max(RETRY_MILLISECONDS_MIN));
+                self.event.retry = retry.or(self.event.retry);
+            }
             _ => {}
         }
     }
@@ -169,14 +175,24 @@ mod tests {
 
     #[test]
     fn events_are_read_however_they_are_cut_and_whatever_ends_their_lines() {
-        let stream = "\u{feff}: hi\n\nid: 1\r\nretry: 20\r\ndata:\r\n\r\ndata: a\rdata: b\r\rodd\nevent: e\ndata: ü\n\n";
+        let stream = "\u{feff}: hi\n\nid: 1\r\nretry: 2000\r\ndata:\r\n\r\ndata: a\rdata: b\r\rodd\nevent: e\ndata: ü\n\n";
         let whole = [
-            Sse { id: Some("1".into()), retry: Some(20), data: Some(String::new()), event: None },
+            Sse { id: Some("1".into()), retry: Some(2_000), data: Some(String::new()), event: None },
             Sse { data: Some("a\nb".into()), ..Sse::default() },
             Sse { event: Some("e".into()), data: Some("ü".into()), ..Sse::default() },
         ];
         for piece in 1..stream.len() {
             assert_eq!(read(stream, 100, piece), whole.clone().map(Event::Whole), "in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn a_server_cannot_ask_to_be_connected_to_again_at_once() {
+        for (asked, kept) in [("0", Some(1_000)), ("999", Some(1_000)), ("5000", Some(5_000)), ("soon", None)]
+        {
+            let events = read(&format!("retry: {asked}\nid: 1\ndata: x\n\n"), 100, 64);
+            let [Event::Whole(event)] = &*events else { panic!("{events:?}") };
+            assert_eq!(event.retry, kept, "retry: {asked}");
         }
     }
 

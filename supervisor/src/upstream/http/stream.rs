@@ -6,13 +6,13 @@ use rmcp::model::JsonRpcMessage;
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::Sse;
 use tokio::task::coop;
+use tokio::time::sleep_until;
 
 use super::answers::{self, Asked};
 use super::events::{Event, Events, SseItem};
 use super::load::Load;
-use crate::upstream::inbound::{
-    CUT_OFF, Inbound, Received, TOO_LARGE, TYPED_BYTES_MAX, failed, id_in, reading,
-};
+use crate::upstream::ids::id_at_start;
+use crate::upstream::inbound::{CUT_OFF, Inbound, Received, TOO_LARGE, TYPED_BYTES_MAX, failed, reading};
 
 const LONG_EVENT: &str = "it sent an event of more than 1 MiB that nobody asked for";
 
@@ -97,7 +97,7 @@ impl Reading {
     async fn rewritten(&mut self, event: Event) -> Option<Sse> {
         let (bytes, message, mut sse) = match event {
             Event::TooLarge(head) => {
-                let id = id_in(&head).filter(|id| self.load.traffic.answered(id));
+                let id = id_at_start(&head).filter(|id| self.load.traffic.answered(id));
                 (0, failed(TOO_LARGE, id?), Sse::default())
             }
             Event::Whole(mut sse) => {
@@ -135,7 +135,13 @@ impl Reading {
                 traffic.unsolicited(bytes);
                 None
             }
-            Inbound::Unsolicited(message) => traffic.unsolicited(bytes).then_some(message).flatten(),
+            Inbound::Unsolicited(message) => {
+                if let Some(until) = traffic.unasked(bytes, message.as_ref())? {
+                    // Meanwhile nothing is read, and the connection holds the server back.
+                    sleep_until(until).await;
+                }
+                message
+            }
             Inbound::Violation(words) => {
                 traffic.violated(words);
                 None
