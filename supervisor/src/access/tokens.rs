@@ -5,7 +5,7 @@ mod file;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -108,8 +108,8 @@ struct Known {
     /// Of the file that was read last.
     stamp: Option<Stamp>,
     issued: Vec<Issued>,
-    /// Why they are not known.
-    fault: Option<String>,
+    /// Why they are not known, and when that was found.
+    fault: Option<(String, Instant)>,
     /// What is cancelled when a token counts no more.
     holders: HashMap<Digest, CancellationToken>,
 }
@@ -163,24 +163,32 @@ impl Tokens {
     fn look(&self) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match self.file.stamp() {
-            Ok(stamp) if stamp == known.stamp && known.fault.is_none() => return,
+            Ok(stamp) if known.holds(stamp, Instant::now()) => return,
             Ok(stamp) => match self.file.read() {
                 Ok(issued) => *known = Known { stamp, issued, fault: None, ..std::mem::take(&mut known) },
-                Err(fault) => known.fail(fault),
+                Err(fault) => known.fail(stamp, fault),
             },
-            Err(fault) => known.fail(fault),
+            Err(fault) => known.fail(None, fault),
         }
         known.end_those_that_count_no_more();
     }
 }
 
 impl Known {
+    /// Whether what is known is of this state of the file. A fault is looked at again after a while, since it may pass
+    /// without a change of the file, but not for every request: strangers send those, too.
+    fn holds(&self, stamp: Option<Stamp>, now: Instant) -> bool {
+        let is_recent = |(_, found): &(String, Instant)| now.saturating_duration_since(*found) < EVERY;
+        stamp == self.stamp && self.fault.as_ref().is_none_or(is_recent)
+    }
+
     /// Nobody is admitted until it can be read again; who was admitted may go on with what is under way.
-    fn fail(&mut self, fault: String) {
-        if self.fault.as_ref() != Some(&fault) {
+    fn fail(&mut self, stamp: Option<Stamp>, fault: String) {
+        if self.fault.as_ref().is_none_or(|(told, _)| *told != fault) {
             tracing::error!("no token is accepted: {fault}");
         }
-        self.fault = Some(fault);
+        self.stamp = stamp;
+        self.fault = Some((fault, Instant::now()));
     }
 
     fn end_those_that_count_no_more(&mut self) {
@@ -290,6 +298,18 @@ mod tests {
         std::fs::remove_file(&path).expect("removed");
         assert_eq!(tokens.principal(token.reveal()).expect_err("none"), Why::UnknownToken);
         assert!(matches!(&admitted.0.standing, Standing::Revocable(over) if over.is_cancelled()));
+    }
+
+    #[test]
+    fn a_fault_holds_for_its_state_of_the_file_and_is_looked_at_again_after_a_while() {
+        let (mut known, now) = (Known::default(), Instant::now());
+        let [damaged, other] = [1, 2].map(|inode| Some((1, inode, 1, 1, 1, 1, 1)));
+        known.fail(damaged, "it is damaged".into());
+        assert!(known.holds(damaged, now));
+        assert!(!known.holds(other, now), "the file has changed");
+        assert!(!known.holds(damaged, now + EVERY * 2), "it may have been a fault that passes");
+        let known = Known { stamp: other, ..Known::default() };
+        assert!(known.holds(other, now + EVERY * 2), "what was read holds until the file changes");
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub(super) struct Limits {
     /// None: as much as the largest program needs.
     body_kib: Option<u32>,
     body_values: u32,
-    /// None: 16, or as much as one body needs.
+    /// None: 16, or as much as four bodies need, so that one client's share is no more than a quarter.
     bodies_mib: Option<u32>,
     mcp_sessions: u32,
     mcp_sessions_per_client: u32,
@@ -106,7 +106,7 @@ impl Limits {
     }
 
     fn bodies_mib(&self, code_kib: u32) -> u32 {
-        self.bodies_mib.unwrap_or_else(|| self.body_kib(code_kib).div_ceil(1_024).max(16))
+        self.bodies_mib.unwrap_or_else(|| self.body_kib(code_kib).saturating_mul(4).div_ceil(1_024).max(16))
     }
 
     /// Whether each key can work, and what it can be. `code_kib` is that of `[limits]`.

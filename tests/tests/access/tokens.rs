@@ -216,3 +216,28 @@ async fn the_policy_and_the_log_know_who_it_is_and_not_who_it_says_to_be() {
     table.row("in the log", equal(clients, vec!["desk".into(), "other".into()]));
     table.finish();
 }
+
+#[tokio::test]
+async fn a_damaged_file_is_not_read_again_for_every_stranger() {
+    let lockhouse = Lockhouse::new();
+    let tokens = lockhouse.path("damaged.json");
+    let lockhouse = lockhouse.config(&format!("[http]\ntokens = \"{}\"\n", tokens.display()));
+    let good = token(&lockhouse, &["desk"]);
+    let whole = std::fs::read(&tokens).unwrap();
+    let door = lockhouse.door().await;
+    assert_eq!(told(&asks(&door.visitor(Some(&good))).await), "200", "control");
+    std::fs::write(&tokens, "x".repeat(2_000_000)).unwrap();
+    let read = || {
+        let io = std::fs::read_to_string(format!("/proc/{}/io", door.pid())).unwrap();
+        io.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse::<u64>().ok()).unwrap()
+    };
+    let (visitor, before) = (door.visitor(Some(&good)), read());
+    for reply in futures_util::future::join_all((0..100).map(|_| asks(&visitor))).await {
+        assert_eq!(told(&reply), "503 temporarily_unavailable");
+    }
+    // All of these would be 200 MB; once in a second it is looked whether the fault has passed.
+    let grown = read() - before;
+    assert!(grown < 80_000_000, "{grown} bytes were read for 100 requests");
+    std::fs::write(&tokens, whole).unwrap();
+    assert_eq!(told(&asks(&visitor).await), "200", "what is repaired counts at once");
+}

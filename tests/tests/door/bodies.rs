@@ -1,13 +1,19 @@
 //! Bodies that would cost the server much more than their client: refused before anything is made of them.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use lockhouse_tests::{Door, Lockhouse, Reply, Table, Visitor, ensure, equal, fixture_server};
+use futures_util::StreamExt;
+use lockhouse_tests::{Door, Lockhouse, Reply, Table, Visitor, ensure, equal, fixture_server, wait_until};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
+use tokio::task::JoinHandle;
 
 use crate::OPEN;
+use crate::sessions::token;
 
 /// A server whose tool `echo` clients have directly.
 fn direct() -> Lockhouse {
@@ -22,6 +28,53 @@ fn most_memory_mib(door: &Door) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", door.pid())).expect("it lives");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the line");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
+}
+
+/// A client over HTTP/2, on a connection of its own.
+fn over_http2(door: &Door, token: &str) -> Visitor {
+    let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().expect("a client");
+    Visitor::with_client(client, &door.url("/mcp"), Some(token))
+}
+
+/// A request that is being sent, and what was taken of its body so far.
+struct Sending {
+    answer: JoinHandle<reqwest::Result<reqwest::Response>>,
+    taken: Arc<AtomicUsize>,
+}
+
+impl Sending {
+    /// Of this size, but without its end.
+    fn without_end(visitor: &Visitor, bytes: usize) -> Self {
+        let taken = Arc::new(AtomicUsize::new(0));
+        let counted = taken.clone();
+        let parts = futures_util::stream::iter(std::iter::repeat_n([b' '; 10_000], bytes / 10_000));
+        let parts = parts.map(move |part| {
+            counted.fetch_add(part.len(), Ordering::Relaxed);
+            Ok::<_, std::io::Error>(part.to_vec())
+        });
+        let body = reqwest::Body::wrap_stream(parts.chain(futures_util::stream::pending()));
+        Self { answer: post_stream(visitor, body), taken }
+    }
+
+    fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Waits until more was taken than the server takes of one that waits for a place.
+    async fn has_place(&self) {
+        wait_until("it has a place", async || (self.taken() > 1_000_000).then_some(())).await;
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.answer.abort();
+    }
+}
+
+fn post_stream(visitor: &Visitor, body: reqwest::Body) -> JoinHandle<reqwest::Result<reqwest::Response>> {
+    let request = visitor.http(Method::POST).header("content-type", "application/json");
+    tokio::spawn(request.body(body).send())
 }
 
 /// A `tools/call` of `echo` with this value, as text: `json!` would sort what must not be sorted.
@@ -141,4 +194,78 @@ async fn who_sends_large_bodies_slowly_keeps_no_other_client_waiting() {
     let answer = door.visitor(Some(&slow)).run_code("python", "1 + 1").await;
     assert_eq!(answer["value"], 2, "{answer}");
     drop(open);
+}
+
+#[tokio::test]
+async fn what_clients_of_http2_send_ahead_while_they_wait_takes_little_memory() {
+    let lockhouse = Lockhouse::new().config("[http.limits]\nbody_seconds = 600\nbodies_mib = 2\n");
+    let [slow, other] = ["slow", "other"].map(|name| token(&lockhouse, name));
+    let door = lockhouse.door().await;
+    let answer = over_http2(&door, &other).run_code("python", "1 + 1").await;
+    assert_eq!(answer["value"], 2, "{answer}");
+    let before = most_memory_mib(&door);
+    let holder = Sending::without_end(&over_http2(&door, &slow), 1_900_000);
+    holder.has_place().await;
+    let waiting: Vec<_> =
+        (0..200).map(|_| Sending::without_end(&over_http2(&door, &slow), 1_900_000)).collect();
+    let mut last = Vec::new();
+    wait_until("each has sent as much as it may", async || {
+        let taken: Vec<usize> = waiting.iter().map(Sending::taken).collect();
+        let is_all = taken.iter().all(|taken| *taken > 64 * 1024) && taken == last;
+        last = taken;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        is_all.then_some(())
+    })
+    .await;
+    let grown = most_memory_mib(&door) - before;
+    assert!(grown < 60, "{grown} MiB for 200 requests that wait");
+    assert!(waiting.iter().all(|sending| !sending.answer.is_finished()), "they wait");
+}
+
+#[tokio::test]
+async fn requests_that_wait_for_a_place_stop_no_other_on_their_connection_of_http2() {
+    let lockhouse = Lockhouse::new().config("[http.limits]\nbodies_mib = 2\n");
+    let (slow, own) = (token(&lockhouse, "slow"), token(&lockhouse, "own"));
+    let door = lockhouse.door().await;
+    let holder = Sending::without_end(&over_http2(&door, &slow), 1_900_000);
+    holder.has_place().await;
+    let shared = over_http2(&door, &own);
+    let mut large: Vec<_> = (0..6).map(|_| Sending::without_end(&shared, 1_900_000)).collect();
+    wait_until("those that may not wait are told", async || {
+        (large.iter().filter(|sending| sending.answer.is_finished()).count() == 4).then_some(())
+    })
+    .await;
+    for sending in large.iter_mut().filter(|sending| sending.answer.is_finished()) {
+        let answer = (&mut sending.answer).await.unwrap().unwrap();
+        assert_eq!((answer.status().as_u16(), answer.headers()["retry-after"].as_bytes()), (503, &b"2"[..]));
+    }
+    // Together they are larger than the window of the connection, of which those that wait leave a part.
+    let code = format!("len('{}')", "x".repeat(60_000));
+    for _ in 0..5 {
+        let answer = shared.run_code("python", &code).await;
+        assert_eq!(answer["value"], 60_000, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_has_all_of_its_time_after_it_has_waited_for_a_place() {
+    let lockhouse = Lockhouse::new().config("[http.limits]\nbodies_mib = 2\nbody_seconds = 4\n");
+    let (slow, other) = (token(&lockhouse, "slow"), token(&lockhouse, "other"));
+    let door = lockhouse.door().await;
+    let mut holder = Sending::without_end(&over_http2(&door, &slow), 1_900_000);
+    holder.has_place().await;
+    // Waits for most of its four seconds, and its end comes two seconds later.
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let begin = futures_util::stream::once(async { Ok::<_, std::io::Error>(vec![b' '; 90_000]) });
+    let rest = futures_util::stream::once(async move {
+        let _ = ended.await;
+        Ok(b"{}".to_vec())
+    });
+    let waiting = post_stream(&door.visitor(Some(&other)), reqwest::Body::wrap_stream(begin.chain(rest)));
+    let late = (&mut holder.answer).await.unwrap().unwrap();
+    assert_eq!(late.status().as_u16(), 408);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    end.send(()).unwrap();
+    // It was read whole, and is no message.
+    assert_eq!(waiting.await.unwrap().unwrap().status().as_u16(), 415);
 }

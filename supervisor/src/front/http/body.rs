@@ -4,6 +4,7 @@
 //! owes something is refused before its next body is parsed. Large bodies are parsed on another thread, one after another, so
 //! that nobody else waits for them.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,14 +13,16 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::limits::HttpLimits;
 use super::message::{self, INVALID_REQUEST, Message, MessageFault, cost_of_bytes};
 use super::places::{Place, Places};
 use super::refuse;
+use super::watched::Watch;
 use crate::access::{Access, Owner, Principal, Refused};
 use crate::telemetry;
 
@@ -30,6 +33,8 @@ const PARSED_AT_ONCE: usize = 1;
 /// Of a body that is too large: what is read on of it, in bodies of the full size, and for how long.
 const DISCARDED_TIMES: usize = 4;
 const DISCARDED_WITHIN: Duration = Duration::from_secs(2);
+/// Seconds.
+const BUSY_RETRY_AFTER: &str = "2";
 
 /// Reads bodies of clients, and keeps account of them.
 #[derive(Debug)]
@@ -67,7 +72,14 @@ impl Bodies {
         Self { limits, access, places, parsing: Arc::new(Semaphore::new(PARSED_AT_ONCE)) }
     }
 
-    async fn receive(&self, owner: Owner, headers: &HeaderMap, body: Body) -> Result<Received, Refusal> {
+    async fn receive(
+        &self,
+        owner: Owner,
+        watch: Option<&Watch>,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Received, Refusal> {
+        let mut until = Instant::now() + self.limits.body;
         let announced =
             headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         let mut parts = body.into_data_stream();
@@ -78,13 +90,16 @@ impl Bodies {
         }
         let (mut body, mut place) = (Vec::new(), None);
         let mut meter = Meter { access: &self.access, owner, bytes: 0 };
-        while let Some(part) = parts.next().await {
+        while let Some(part) = timeout_at(until, parts.next()).await.map_err(|_| Refusal::Late)? {
             let part: Bytes = part.map_err(|_| Refusal::Broken)?;
             if part.len() > self.limits.body_bytes - body.len() {
                 return Err(Refusal::TooLarge(self.limits.body_bytes));
             }
             if place.is_none() && body.len() + part.len() > SMALL_BYTES {
-                place = Some(self.places.take(owner).await.ok_or(Refusal::Broken)?);
+                // The body has all of its time besides: others decide how long it waits.
+                let waits_since = Instant::now();
+                place = Some(self.place(owner, watch).await?);
+                until += waits_since.elapsed();
                 self.access.check_debt(owner)?;
             }
             body.extend_from_slice(&part);
@@ -93,6 +108,20 @@ impl Bodies {
         // Before this body is charged for: it may cost more than there is.
         self.access.check_debt(owner)?;
         Ok(Received { body, place })
+    }
+
+    /// Waits for a place, as long as a body may take to be received.
+    async fn place(&self, owner: Owner, watch: Option<&Watch>) -> Result<Place, Refusal> {
+        let taking = self.places.take(owner);
+        let mut taking = pin!(taking);
+        if let Some(place) = taking.as_mut().now_or_never() {
+            return place.ok_or(Refusal::Broken);
+        }
+        let _waiting = match watch.map(Watch::wait_for_place) {
+            Some(None) => return Err(Refusal::Busy),
+            waiting => waiting,
+        };
+        timeout(self.limits.body, taking).await.map_err(|_| Refusal::Busy)?.ok_or(Refusal::Broken)
     }
 
     /// Reads on for a while and keeps nothing. A client that writes its whole body before it reads would otherwise find a
@@ -108,7 +137,7 @@ impl Bodies {
             }
         };
         // What takes longer is answered anyway.
-        let _ = tokio::time::timeout(DISCARDED_WITHIN, reading).await;
+        let _ = timeout(DISCARDED_WITHIN, reading).await;
     }
 
     async fn parse(&self, owner: Owner, received: Received) -> Result<Message, Refusal> {
@@ -140,6 +169,8 @@ impl Bodies {
 enum Refusal {
     TooLarge(usize),
     Late,
+    /// Others have all places, for longer than a body may take, or too many requests of the connection wait for one.
+    Busy,
     Broken,
     Message(MessageFault),
     /// Its client has used up what it may.
@@ -165,6 +196,12 @@ impl Refusal {
             Self::Late => {
                 telemetry::refused("timeout");
                 (StatusCode::REQUEST_TIMEOUT, "the body did not come in time").into_response()
+            }
+            Self::Busy => {
+                telemetry::refused("body");
+                let words = "too many large bodies are being received: send this one again later";
+                (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, BUSY_RETRY_AFTER)], words)
+                    .into_response()
             }
             Self::Broken => {
                 telemetry::refused("body");
@@ -209,8 +246,8 @@ pub(super) async fn read(State(bodies): State<Arc<Bodies>>, request: Request, ne
     let Some(owner) = parts.extensions.get::<Principal>().map(Principal::owner) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    let receiving = tokio::time::timeout(bodies.limits.body, bodies.receive(owner, &parts.headers, body));
-    let received = match receiving.await.unwrap_or(Err(Refusal::Late)) {
+    let watch = parts.extensions.get::<Watch>();
+    let received = match bodies.receive(owner, watch, &parts.headers, body).await {
         Ok(received) => received,
         Err(refusal) => return refusal.answer(version).await,
     };

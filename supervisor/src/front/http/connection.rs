@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, Response};
+use axum::http::{Request, Response, StatusCode};
+use axum::response::IntoResponse;
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -22,9 +23,9 @@ use super::Via;
 use super::limits::HttpLimits;
 use super::origin::Origin;
 use super::proxies::TrustedProxies;
-use super::rate::{Rate, WAIT_MAX};
+use super::rate::Rate;
 use super::request_heads::RequestHeads;
-use super::watched::{Answer, Late, Stream, Watch, Watched};
+use super::watched::{Answer, Late, Stream, WAITING_MAX, Watch, Watched};
 use crate::access::Peer;
 use crate::telemetry;
 
@@ -33,6 +34,14 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Between signs of life that an HTTP/2 client is asked for while it waits for an answer, and until it must give one.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_ANSWERED_WITHIN: Duration = Duration::from_secs(20);
+/// Bytes of bodies that an HTTP/2 client may send before they are read, on one stream and on one connection. They wait in
+/// this process, also while a request waits for a place for its body: at most 1,024 `connections` x 128 KiB = 128 MiB by
+/// default. Requests that wait leave a part of the connection's window to the others on it: see [`WAITING_MAX`].
+const STREAM_WINDOW: u32 = 32 * 1024;
+const CONNECTION_WINDOW: u32 = 128 * 1024;
+/// What a client may send on a stream before it knows of [`STREAM_WINDOW`] (RFC 9113).
+const STREAM_WINDOW_AT_FIRST: u32 = 65_535;
+const _: () = assert!(STREAM_WINDOW_AT_FIRST + (WAITING_MAX as u32 - 1) * STREAM_WINDOW < CONNECTION_WINDOW);
 
 /// How connections are served: the same for all.
 #[derive(Clone)]
@@ -50,6 +59,14 @@ pub(super) struct Serving {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Admitted;
 
+/// The answer where a trusted proxy does not say as it must whose request it is.
+fn unreadable(why: &str) -> Response<Body> {
+    telemetry::refused("head");
+    telemetry::http_answered(StatusCode::BAD_REQUEST.as_u16());
+    let words = format!("whose request this is cannot be read from Forwarded or X-Forwarded-For: {why}");
+    (StatusCode::BAD_REQUEST, words).into_response()
+}
+
 impl Serving {
     pub(super) fn new(
         router: Router,
@@ -66,6 +83,8 @@ impl Serving {
             .keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PING_ANSWERED_WITHIN)
             .max_concurrent_streams(limits.streams)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX));
         let unauthenticated = Rate::per_second(limits.unauthenticated_requests_per_peer_per_second);
         Self { builder: Arc::new(builder), router, limits, proxies, unauthenticated, closing }
@@ -73,20 +92,12 @@ impl Serving {
 
     /// Waits before a request is answered that was not admitted, where its sender has too many of them.
     async fn put_off(&self, sender: &Peer, watch: &Watch) {
-        let wait = match self.unauthenticated.turn(Origin::of(sender)) {
-            Ok((_turn, wait)) => wait,
-            Err(_too_fast) => WAIT_MAX,
-        };
-        if wait.is_zero() {
+        let turn = self.unauthenticated.turn(Origin::of(sender));
+        if matches!(turn, Ok((_, wait)) if wait.is_zero()) {
             return;
         }
-        // A connection of a proxy has the requests of many, who need not wait for each other.
-        let until = match sender {
-            Peer::Forwarded(_) => Instant::now() + wait,
-            Peer::Tcp(_) | Peer::Unix { .. } => watch.next_put_off(),
-        };
         tokio::select! {
-            () = sleep_until(until) => {}
+            () = sleep_until(watch.next_put_off()) => {}
             () = self.closing.cancelled() => {}
         }
     }
@@ -98,19 +109,28 @@ impl Serving {
         let router = TowerToHyperService::new(self.router.clone());
         let seen = watch.clone();
         let serving = self.clone();
+        let is_proxy = self.proxies.trust(&peer);
         let service = service_fn(move |mut request: Request<Incoming>| {
             let active = seen.begin(request.version());
-            let sender = serving.proxies.sender(peer, request.headers());
-            request.extensions_mut().insert(sender);
-            request.extensions_mut().insert(via);
-            request.extensions_mut().insert(seen.clone());
-            let answering = router.call(request);
+            let answering = serving.proxies.sender(peer, request.headers()).map(|sender| {
+                request.extensions_mut().insert(sender);
+                request.extensions_mut().insert(via);
+                request.extensions_mut().insert(seen.clone());
+                (sender, router.call(request))
+            });
             let (serving, watch) = (serving.clone(), seen.clone());
             async move {
-                let response: Response<Body> = answering.await?;
-                if response.extensions().get::<Admitted>().is_none() {
-                    serving.put_off(&sender, &watch).await;
-                }
+                let response: Response<Body> = match answering {
+                    Ok((sender, answering)) => {
+                        let response = answering.await?;
+                        // A proxy's connections are few for many clients: one that waits would keep it from them all.
+                        if !is_proxy && response.extensions().get::<Admitted>().is_none() {
+                            serving.put_off(&sender, &watch).await;
+                        }
+                        response
+                    }
+                    Err(why) => unreadable(why),
+                };
                 Ok::<_, Infallible>(response.map(|body| Answer { body, _active: active }))
             }
         });

@@ -74,23 +74,24 @@ impl TrustedProxies {
         self.proxies.iter().any(has)
     }
 
-    /// Who sent a request that came on a connection of this peer. Where a trusted proxy does not say it as it must, the
-    /// request counts as the proxy's own.
-    pub(super) fn sender(&self, peer: Peer, headers: &HeaderMap) -> Peer {
+    /// Who sent a request that came on a connection of this peer. A request of a trusted proxy that names nobody is the
+    /// proxy's own.
+    ///
+    /// # Errors
+    /// Why it cannot be read from what a trusted proxy has passed on. Part of that may be a stranger's word, who must not
+    /// have a request counted as the proxy's.
+    pub(super) fn sender(&self, peer: Peer, headers: &HeaderMap) -> Result<Peer, &'static str> {
         if !self.trust(&peer) {
-            return peer;
+            return Ok(peer);
         }
-        match self.client(headers) {
-            Ok(client) => client.map_or(peer, Peer::Forwarded),
-            Err(why) => {
-                self.log.tell(|times| {
-                    tracing::warn!(
-                        "a request counts as of the proxy {peer}, and not as of its client: {why}{times}"
-                    );
-                });
-                peer
-            }
-        }
+        let client = self.client(headers).inspect_err(|why| {
+            self.log.tell(|times| {
+                tracing::warn!(
+                    "a request from the proxy {peer} is refused, since its client cannot be read: {why}{times}"
+                );
+            });
+        })?;
+        Ok(client.map_or(peer, Peer::Forwarded))
     }
 
     /// None where the request has neither header.
@@ -206,21 +207,18 @@ mod tests {
         TrustedProxies::new(&["10.0.0.0/8", "2001:db8::1"].map(proxy))
     }
 
-    /// The client of a request that a proxy has passed on; `proxy` where it counts as the proxy's own.
+    /// The client of a request that a proxy has passed on; `proxy` where it counts as the proxy's own, `refused` where that
+    /// cannot be read.
     fn client(lines: &[(&'static str, &str)]) -> String {
         let header = |(name, value): &(&'static str, &str)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).expect("a value"))
         };
         let proxy = Peer::Tcp(([10, 0, 0, 1], 4_000).into());
         match proxies().sender(proxy, &lines.iter().map(header).collect()) {
-            Peer::Forwarded(address) => address.to_string(),
-            peer => {
-                if peer == proxy {
-                    "proxy".into()
-                } else {
-                    peer.to_string()
-                }
-            }
+            Ok(Peer::Forwarded(address)) => address.to_string(),
+            Ok(peer) if peer == proxy => "proxy".into(),
+            Ok(peer) => peer.to_string(),
+            Err(_) => "refused".into(),
         }
     }
 
@@ -236,10 +234,10 @@ mod tests {
             ("2001:db8::7", "2001:db8::7"),
             ("[2001:db8::7]:80, [2001:db8::1]", "2001:db8::7"),
             ("::ffff:192.0.2.1", "192.0.2.1"),
-            ("192.0.2.1, unknown", "proxy"),
-            ("192.0.2.1, 10.0.0", "proxy"),
-            ("", "proxy"),
-            (",", "proxy"),
+            ("192.0.2.1, unknown", "refused"),
+            ("192.0.2.1, 10.0.0", "refused"),
+            ("", "refused"),
+            (",", "refused"),
         ] {
             assert_eq!(client(&[(X_FORWARDED_FOR, list)]), expected, "{list}");
         }
@@ -249,10 +247,10 @@ mod tests {
             ("for=203.0.113.9, for=192.0.2.1", "192.0.2.1"),
             ("for=\"[2001:db8::7]:4711\", for=10.0.0.2", "2001:db8::7"),
             ("for=192.0.2.1;host=\"a,b;for=1.2.3.4\"", "192.0.2.1"),
-            ("for=192.0.2.1, for=_hidden", "proxy"),
-            ("for=192.0.2.1, proto=https", "proxy"),
-            ("for=192.0.2.1;for=192.0.2.2", "proxy"),
-            ("for=\"x, for=192.0.2.1", "proxy"),
+            ("for=192.0.2.1, for=_hidden", "refused"),
+            ("for=192.0.2.1, proto=https", "refused"),
+            ("for=192.0.2.1;for=192.0.2.2", "refused"),
+            ("for=\"x, for=192.0.2.1", "refused"),
         ] {
             assert_eq!(client(&[(FORWARDED, elements)]), expected, "{elements}");
         }
@@ -261,11 +259,11 @@ mod tests {
     #[test]
     fn headers_that_disagree_or_are_endless_name_nobody() {
         let forwarded = (FORWARDED, "for=203.0.113.9");
-        assert_eq!(client(&[(X_FORWARDED_FOR, "192.0.2.1"), forwarded]), "proxy");
+        assert_eq!(client(&[(X_FORWARDED_FOR, "192.0.2.1"), forwarded]), "refused");
         assert_eq!(client(&[(X_FORWARDED_FOR, "203.0.113.9"), forwarded]), "203.0.113.9");
         assert_eq!(client(&[(X_FORWARDED_FOR, "203.0.113.9"), (X_FORWARDED_FOR, "192.0.2.1")]), "192.0.2.1");
-        assert_eq!(client(&[(X_FORWARDED_FOR, &"1.1.1.1,".repeat(1_000))]), "proxy");
-        assert_eq!(client(&[(X_FORWARDED_FOR, &"10.0.0.1,".repeat(HOPS_MAX + 1))]), "proxy");
+        assert_eq!(client(&[(X_FORWARDED_FOR, &"1.1.1.1,".repeat(1_000))]), "refused");
+        assert_eq!(client(&[(X_FORWARDED_FOR, &"10.0.0.1,".repeat(HOPS_MAX + 1))]), "refused");
         assert_eq!(client(&[]), "proxy");
     }
 
@@ -276,11 +274,11 @@ mod tests {
             HeaderValue::from_static("192.0.2.1"),
         )]);
         for peer in [Peer::Tcp(([11, 0, 0, 1], 1).into()), Peer::Unix { uid: 1, gid: 1, pid: None }] {
-            assert_eq!(proxies().sender(peer, &headers), peer);
+            assert_eq!(proxies().sender(peer, &headers), Ok(peer));
         }
         let unix = TrustedProxies::new(&[TrustedProxy::Unix]);
         let sender = unix.sender(Peer::Unix { uid: 1, gid: 1, pid: None }, &headers);
-        assert_eq!(sender, Peer::Forwarded([192, 0, 2, 1].into()));
+        assert_eq!(sender, Ok(Peer::Forwarded([192, 0, 2, 1].into())));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::http::Version;
 use hyper::body::{Body, Frame, SizeHint};
@@ -15,6 +16,12 @@ use super::limits::HttpLimits;
 use super::rate::{Turn, WAIT_MAX};
 use super::request_heads::RequestHeads;
 use crate::telemetry;
+
+/// Requests on one connection that may wait for a place for a large body. What such a request has sent takes up the window
+/// of its HTTP/2 connection; without a bound, the requests that have a place could receive nothing more.
+pub(super) const WAITING_MAX: usize = 2;
+/// How far ahead answers on one connection are put off.
+const PUT_OFF_MAX: Duration = Duration::from_secs(30);
 
 /// A stream of bytes, of whatever kind.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -40,6 +47,8 @@ struct Seen {
     handshake: Option<Turn>,
     /// When the last of the answers that were put off is to leave.
     put_off_until: Option<Instant>,
+    /// Requests that wait for a place for their bodies.
+    waiting: usize,
 }
 
 /// What a connection did not do in time.
@@ -66,6 +75,7 @@ impl Watch {
             is_authenticated: false,
             handshake: None,
             put_off_until: None,
+            waiting: 0,
         };
         Self(Arc::new(Mutex::new(seen)))
     }
@@ -132,8 +142,19 @@ impl Watch {
         let mut seen = self.seen();
         let now = Instant::now();
         let next = seen.put_off_until.map_or(now, |until| until.max(now)) + WAIT_MAX;
+        let next = next.min(now + PUT_OFF_MAX);
         seen.put_off_until = Some(next);
         next
+    }
+
+    /// A request begins to wait for a place for its body. None if [`WAITING_MAX`] requests on this connection wait already.
+    pub(super) fn wait_for_place(&self) -> Option<WaitingForPlace> {
+        let mut seen = self.seen();
+        if seen.waiting >= WAITING_MAX {
+            return None;
+        }
+        seen.waiting += 1;
+        Some(WaitingForPlace(self.clone()))
     }
 
     fn has_read(&self) {
@@ -162,6 +183,16 @@ impl Drop for Active {
         let mut seen = self.0.seen();
         seen.active -= 1;
         seen.idle_since = Instant::now();
+    }
+}
+
+/// A request that waits for a place for its body, until this is dropped.
+#[derive(Debug)]
+pub(super) struct WaitingForPlace(Watch);
+
+impl Drop for WaitingForPlace {
+    fn drop(&mut self) {
+        self.0.seen().waiting -= 1;
     }
 }
 
@@ -262,8 +293,6 @@ impl AsyncWrite for Watched {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn limits() -> HttpLimits {
@@ -309,5 +338,25 @@ mod tests {
         drop(watch.begin(Version::HTTP_2));
         watch.has_read();
         assert_eq!(late(&watch), Some(Late::Idle), "frames of HTTP/2 are no heads");
+    }
+
+    #[test]
+    fn answers_are_put_off_one_after_the_other_and_no_further_than_a_bound() {
+        let watch = Watch::new();
+        let first = watch.next_put_off();
+        assert_eq!(watch.next_put_off() - first, WAIT_MAX);
+        let last = (0..1_000).map(|_| watch.next_put_off()).last();
+        assert!(last.is_some_and(|last| last > first && last <= Instant::now() + PUT_OFF_MAX));
+    }
+
+    #[test]
+    fn few_requests_of_one_connection_wait_for_a_place_at_one_time() {
+        let watch = Watch::new();
+        let mut waiting: Vec<_> = (0..WAITING_MAX).map(|_| watch.wait_for_place()).collect();
+        assert!(waiting.iter().all(Option::is_some));
+        assert!(watch.wait_for_place().is_none());
+        assert!(Watch::new().wait_for_place().is_some(), "another connection has its own");
+        waiting.pop();
+        assert!(watch.wait_for_place().is_some());
     }
 }
