@@ -147,12 +147,28 @@ fn at_a_terminal(lockhouse: &Lockhouse, lines: &[&str], arguments: &[&str]) -> F
     Finished::of(&mut command, b"")
 }
 
+/// Three questions, one after the other.
+const THREE: &str = "from mcp_tools import fixture, ToolError\nr = []\nfor i in range(3):\n  \
+    try: r.append(fixture.add(a=i, b=10)['sum'])\n  except ToolError as e: r.append(e.code)\n\
+    r + [fixture.count().get('add', 0)]";
+
+#[test]
+fn what_is_typed_ahead_answers_no_question() {
+    let lockhouse = lockhouse("");
+    let many = ["y"; 30].join("\n");
+    // Before the first question, and with the answer to the second.
+    let lines = [&format!("ahead={many}"), "n", &many, "n"];
+    let finished = at_a_terminal(&lockhouse, &lines, &["run", "--json", "--language", "python", "-c", THREE]);
+    let shown = &finished.stdout;
+    let answer = shown.find("\n{").map(|at| serde_json::from_str::<Value>(shown[at..].trim()));
+    let value = answer.and_then(Result::ok).map(|answer| answer["value"].clone());
+    let expected = json!(["approval_declined", 11, "approval_declined", 1]);
+    assert_eq!(value, Some(expected), "{shown}");
+}
+
 #[test]
 fn who_runs_code_at_a_terminal_is_asked_there() {
-    let code = "from mcp_tools import fixture, ToolError\nr = []\nfor i in range(3):\n  \
-        try: r.append(fixture.add(a=i, b=10)['sum'])\n  except ToolError as e: r.append(e.code)\n\
-        r + [fixture.count().get('add', 0)]";
-    let arguments = ["run", "--json", "--language", "python", "-c", code];
+    let arguments = ["run", "--json", "--language", "python", "-c", THREE];
     let mut table = Table::new("keys at a terminal");
     for (lines, expected) in [
         (&["y", "n", "yes"][..], json!([10, "approval_declined", 12, 2])),
