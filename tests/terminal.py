@@ -1,8 +1,8 @@
 """Runs a command on a terminal of its own, and types a line whenever it is asked for one.
 
-    terminal.py [ahead=LINES] LINE... -- COMMAND...
+    terminal.py LINE... -- COMMAND...
 
-A LINE may be several, with ends of lines between them. Those that are typed ahead come before anything is asked.
+A LINE may be several, with ends of lines between them.
 What the terminal showed goes to standard output, and the command's exit status is this program's.
 """
 
@@ -19,8 +19,6 @@ pid, terminal = pty.fork()
 if pid == 0:
     os.execv(command[0], command)
 shown, seen = b"", 0
-if lines and lines[0].startswith("ahead="):
-    os.write(terminal, lines.pop(0).removeprefix("ahead=").encode() + b"\n")
 while True:
     try:
         part = os.read(terminal, 65536)

@@ -69,7 +69,7 @@ impl Keyboard {
 #[allow(unsafe_code)] // tokio wants a promise about the descriptor.
 fn watch(terminal: Stdin) -> std::io::Result<AsyncFd<Stdin>> {
     // SAFETY: this handle always gives the same descriptor, and nothing here closes standard input.
-    unsafe { AsyncFd::register_with_interest(terminal, Interest::READABLE) }
+    Ok(unsafe { AsyncFd::register_with_interest(terminal, Interest::READABLE) }?)
 }
 
 /// Whether a read comes back at once: with input, or with the end of it.
