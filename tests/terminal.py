@@ -2,6 +2,7 @@
 
     terminal.py LINE... -- COMMAND...
 
+A LINE may be several, with ends of lines between them.
 What the terminal showed goes to standard output, and the command's exit status is this program's.
 """
 

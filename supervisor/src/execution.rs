@@ -117,6 +117,9 @@ pub(crate) async fn run(
         Some(ending) => ending,
     };
     let wall = started.elapsed();
+    if matches!(ending, Ending::Cancelled(..)) {
+        run.from.approvals.cancel();
+    }
     let waiting = run.abandon_calls();
     // The kernel has told of a process that is gone; of one that is not, it is asked.
     let process = &run.worker().process;

@@ -2,6 +2,7 @@
 
 mod json;
 pub(super) mod keyboard;
+mod lines;
 pub(super) mod screen;
 mod supervisors;
 
@@ -12,6 +13,7 @@ use tokio::sync::mpsc;
 
 use super::USAGE;
 use keyboard::Keyboard;
+use lines::Lines;
 use screen::Screen;
 
 /// Messages of all supervisors that wait to be shown.
@@ -40,7 +42,7 @@ pub(super) async fn approvals(arguments: &Arguments) -> ExitCode {
     let (answers, to_send) = mpsc::channel(ANSWERS_MAX);
     let conversing = async {
         if arguments.json {
-            json::converse(Keyboard::new(), shown, answers).await;
+            json::converse(Lines::new(), shown, answers).await;
         } else {
             eprintln!("Waiting for questions of running code; Ctrl-C ends this.");
             Screen::new(Keyboard::new()).converse(shown, answers).await;

@@ -53,7 +53,7 @@ pub(super) async fn ask_one(pid: u32, order: &Order) -> Option<Told> {
     tokio::time::timeout(PATIENCE, ask(&paths.next()?, order)).await.ok()?
 }
 
-/// Which one of several a person means by a text: the one that it names exactly, else the one that begins so.
+/// Which one of several a person means by a text: the one that has it as its name, else the one whose name begins so.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Meant<T> {
     One(T),
@@ -62,13 +62,21 @@ pub(super) enum Meant<T> {
     Several(Vec<T>),
 }
 
-/// Looks among `all` for what a text means. `names` gives every name that one has.
-pub(super) fn meant<T: Clone>(all: &[T], text: &str, names: impl Fn(&T) -> Vec<String>) -> Meant<T> {
-    let found = |fits: &dyn Fn(&str) -> bool| -> Vec<T> {
-        all.iter().filter(|one| names(one).iter().any(|name| fits(name))).cloned().collect()
-    };
-    let exactly = found(&|name| name == text);
-    let mut found = if exactly.is_empty() { found(&|name| name.starts_with(text)) } else { exactly };
+/// Looks among `all` for what a text means.
+pub(super) fn meant<T: Clone>(all: &[T], text: &str, name: impl Fn(&T) -> String) -> Meant<T> {
+    match meant_exactly(all, text, &name) {
+        Meant::None => one_of(all.iter().filter(|one| name(one).starts_with(text))),
+        meant => meant,
+    }
+}
+
+/// The same of ids that are counted: the beginning of one may be another, of something that is gone.
+pub(super) fn meant_exactly<T: Clone>(all: &[T], text: &str, id: impl Fn(&T) -> String) -> Meant<T> {
+    one_of(all.iter().filter(|one| id(one) == text))
+}
+
+fn one_of<'a, T: Clone + 'a>(found: impl Iterator<Item = &'a T>) -> Meant<T> {
+    let mut found: Vec<T> = found.cloned().collect();
     match found.len() {
         0 => Meant::None,
         1 => Meant::One(found.remove(0)),
@@ -91,13 +99,21 @@ mod tests {
     #[test]
     fn a_text_means_the_one_that_it_names_else_the_only_one_that_begins_so() {
         let all = ["report", "report-2", "chart"];
-        let means = |text: &str| meant(&all, text, |name| vec![(*name).to_owned()]);
+        let means = |text: &str| meant(&all, text, |name| (*name).to_owned());
         assert_eq!(means("report"), Meant::One("report"), "exactly, and not the one that begins so");
         assert_eq!(means("report-"), Meant::One("report-2"));
         assert_eq!(means("c"), Meant::One("chart"));
         assert_eq!(means("rep"), Meant::Several(vec!["report", "report-2"]));
         assert_eq!(means("art"), Meant::None);
         let twice = ["report", "report"];
-        assert!(matches!(meant(&twice, "report", |name| vec![(*name).to_owned()]), Meant::Several(_)));
+        assert!(matches!(meant(&twice, "report", |name| (*name).to_owned()), Meant::Several(_)));
+    }
+
+    #[test]
+    fn the_id_of_one_that_is_gone_means_no_other() {
+        let all = ["7/10", "7/11"];
+        let means = |text: &str| meant_exactly(&all, text, |id| (*id).to_owned());
+        assert_eq!((means("7/1"), means("7/")), (Meant::None, Meant::None));
+        assert_eq!(means("7/10"), Meant::One("7/10"));
     }
 }

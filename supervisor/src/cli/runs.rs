@@ -81,8 +81,8 @@ async fn list(as_json: bool) -> ExitCode {
 async fn end(execution: Option<String>) -> ExitCode {
     let Some(wanted) = execution else { return end_all().await };
     let runs = open().await;
-    let names = |(_, run): &(u32, ListedRun)| vec![run.execution.clone()];
-    let (pid, run) = match meant(&runs, &wanted.to_lowercase(), names) {
+    let id = |(_, run): &(u32, ListedRun)| run.execution.clone();
+    let (pid, run) = match meant(&runs, &wanted.to_lowercase(), id) {
         Meant::One(one) => one,
         Meant::None => return none_of(&wanted),
         Meant::Several(several) => {

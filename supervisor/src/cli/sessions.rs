@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use lockhouse_policies::printable;
 
-use super::orders::{self, Meant, meant};
+use super::orders::{self, Meant, meant, meant_exactly};
 use super::{USAGE, table};
 use crate::control::{Order, Told, VERSION};
 use crate::sessions::{Listed, SessionName};
@@ -20,7 +20,7 @@ pub(super) enum Command {
     /// End a session: its worker is killed, and its AI client is told at its next run
     #[command(arg_required_else_help = true)]
     End {
-        /// The id or the name of the session, or the beginning of either; the id where several have the name
+        /// The id or the name of the session, or the beginning of the name; the id where several have the name
         #[arg(required_unless_present = "all")]
         session: Option<String>,
         /// All of them
@@ -89,14 +89,17 @@ fn id((pid, session): &Of) -> String {
 
 async fn end(wanted: &str) -> ExitCode {
     // An id has a character that no name has.
-    if !wanted.contains('/')
-        && let Err(error) = SessionName::new(wanted)
-    {
+    let is_id = wanted.contains('/');
+    if !is_id && let Err(error) = SessionName::new(wanted) {
         eprintln!("lockhouse: {error}");
         return ExitCode::from(USAGE);
     }
-    let names = |of: &Of| vec![id(of), of.1.name.clone()];
-    let (pid, session) = match meant(&open().await, wanted, names) {
+    let open = open().await;
+    let meant = match is_id {
+        true => meant_exactly(&open, wanted, id),
+        false => meant(&open, wanted, |(_, session)| session.name.clone()),
+    };
+    let (pid, session) = match meant {
         Meant::One(one) => one,
         Meant::None => {
             eprintln!(

@@ -18,6 +18,7 @@ mod refusals;
 mod visible;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lockhouse_policies::{PendingCall, PermittedCall, printable};
@@ -97,6 +98,8 @@ struct Execution {
     audit: Arc<Audit>,
     approvers: Arc<Approvers>,
     grants: Mutex<Grants>,
+    /// Whether somebody else than the program ended it.
+    is_cancelled: AtomicBool,
 }
 
 impl Execution {
@@ -117,7 +120,8 @@ impl Approvals {
         approvers: Arc<Approvers>,
         audit: Arc<Audit>,
     ) -> Self {
-        let of = Execution { caller, owner, code, audit, approvers, grants: Mutex::default() };
+        let (grants, is_cancelled) = (Mutex::default(), AtomicBool::new(false));
+        let of = Execution { caller, owner, code, audit, approvers, grants, is_cancelled };
         Self { of: Arc::new(of), queue: OnceLock::new(), waiting: Mutex::default() }
     }
 
@@ -155,6 +159,12 @@ impl Approvals {
             return Err(refused(Refusal::Broken));
         }
         decided.await.unwrap_or(Err(Refusal::Broken)).map_err(refused)
+    }
+
+    /// The execution is ended from outside: the program is not to blame for questions that nobody answers any more. To be
+    /// said before its calls are dropped.
+    pub(crate) fn cancel(&self) {
+        self.of.is_cancelled.store(true, Ordering::Release);
     }
 
     /// Whether a call waits for a person, and so has not gone out.

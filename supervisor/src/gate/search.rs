@@ -12,7 +12,7 @@ use super::{Gate, Scope, cut};
 use crate::catalog::{Catalogue, Corpus, Hit, Language, Told, rank};
 use crate::upstream::State;
 
-/// How long a search waits for servers that connect for the first time, or for its start timeout where that is shorter.
+/// How long searches wait for a server that connects for the first time, from the beginning of that attempt.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Tools that one search gives at most.
 const FOUND_MAX: usize = 50;
@@ -62,7 +62,7 @@ impl Gate {
         let servers = scope.servers().iter().filter(wanted);
         let connections = servers.filter_map(|name| Some((name, self.upstreams.get(name)?)));
         let catalogues = futures_util::future::join_all(connections.map(async |(name, connection)| {
-            let patience = PATIENCE.min(connection.start_timeout());
+            let patience = connection.patience_left(PATIENCE);
             let catalogue = tokio::time::timeout(patience, connection.catalogue()).await;
             (name, connection, catalogue.ok().and_then(Result::ok))
         }));

@@ -8,7 +8,6 @@ use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use tokio_util::sync::CancellationToken;
 
 use super::Supervisor;
-use crate::access::Principal;
 use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::gate::{Asked, Entries, Gate, Requester};
 use crate::upstream::{Caller, Failed, Wire};
@@ -34,12 +33,12 @@ impl Supervisor {
         arguments: Vec<u8>,
         cancelled: &CancellationToken,
     ) -> Landed {
-        let (gate, wire, principal) = (self.gate(), Arc::new(wire), line.principal.clone());
+        let (gate, wire) = (self.gate(), Arc::new(wire));
         let from = self.direct_requester(&gate, line, Some(wire.clone()));
         let begun = Instant::now();
         let reply = tokio::select! {
             reply = gate.directly(&from, &asked, arguments) => reply,
-            () = over(&principal, cancelled) => {
+            () = over(&from, cancelled) => {
                 gate.let_go(&from, &asked, begun.elapsed());
                 Err(ended())
             }
@@ -74,11 +73,12 @@ impl Supervisor {
 }
 
 /// When nobody may have the answer any more.
-async fn over(principal: &Principal, cancelled: &CancellationToken) {
+async fn over(from: &Requester, cancelled: &CancellationToken) {
     tokio::select! {
         () = cancelled.cancelled() => {}
-        () = principal.revoked() => {}
+        () = from.principal.revoked() => {}
     }
+    from.approvals.cancel();
 }
 
 fn ended() -> Failure {

@@ -117,9 +117,12 @@ impl Connection {
         self.signals.status()
     }
 
-    /// How long a start may take.
-    pub(crate) fn start_timeout(&self) -> Duration {
-        self.limits.start_timeout
+    /// What is left of this time, or of the start timeout where that is shorter, for the attempt to connect that is under way.
+    /// Who waits no longer does not wait again and again for a server that never answers.
+    pub(crate) fn patience_left(&self, most: Duration) -> Duration {
+        let begun = matches!(self.state(), State::Connecting).then(|| self.status().begun).flatten();
+        let waited = begun.map(|begun| begun.elapsed()).unwrap_or_default();
+        most.min(self.limits.start_timeout).saturating_sub(waited)
     }
 
     /// What stands before the names that an AI client has of its tools and prompts, if it has them directly.

@@ -95,7 +95,10 @@ impl Starter {
         let begun = Instant::now();
         let deadline = begun + self.limits.start_timeout;
         self.fell_back = false;
-        self.signals.note(|status| (status.era, status.spawned, status.handshake) = (None, None, None));
+        self.signals.note(|status| {
+            status.begun = Some(begun.into_std());
+            (status.era, status.spawned, status.handshake) = (None, None, None);
+        });
         if !self.legacy {
             match (Attempt { server: self, begun, older: false, deadline }).reach().await {
                 // Some servers crash on the probe, or refuse the older handshake after it: a new process does not

@@ -1,10 +1,12 @@
 //! How a connection has fared so far, for the people who look after it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What has been seen of one server since Lockhouse started.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
+    /// When the last attempt to connect began.
+    pub(crate) begun: Option<Instant>,
     /// The protocol version that was agreed on.
     pub(crate) era: Option<String>,
     /// Whether the server had to be started again with the older handshake.

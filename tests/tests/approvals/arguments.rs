@@ -113,6 +113,20 @@ async fn names_that_the_program_makes_up_push_none_of_the_tools_own_out_of_view(
 }
 
 #[tokio::test]
+async fn long_values_that_the_program_adds_take_no_room_from_a_required_argument() {
+    let lockhouse = lockhouse();
+    let person = Person::who_says(Says::No);
+    let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), Session::latest()).await;
+    let path = format!("/etc/{}", "p".repeat(56));
+    let code =
+        format!("call('annotate', {{**{{f'a{{i}}': 'x' * 4000 for i in range(100)}}, 'path': '{path}'}})");
+    let (asked, _) = prompts(&session, &person, &code).await;
+    let text = asked[0].replace("\n    : ", "");
+    assert!(text.contains(&format!("    | \"path\": \"{path}\"\n")), "{text}");
+    assert!(text.contains("INCOMPLETE") && text.contains("    | \"a0\": \"x"), "{text}");
+}
+
+#[tokio::test]
 async fn a_call_whose_required_arguments_cannot_all_be_named_is_declined_and_nobody_is_asked() {
     let lockhouse = lockhouse();
     let person = Person::who_says(Says::Bare);

@@ -1,7 +1,7 @@
 //! People at this machine: `lockhouse approvals`, and the terminal of `lockhouse run`.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use lockhouse_tests::{Approver, Finished, Lockhouse, Person, Session, Table, ensure, equal};
 use serde_json::{Value, json};
@@ -137,22 +137,56 @@ fn without_a_terminal_there_is_json() {
     assert!(finished.status == Some(2) && finished.stderr.contains("--json"), "{finished:?}");
 }
 
-/// `lockhouse run` on a terminal, where these lines are typed.
+/// Lockhouse on a terminal, where these lines are typed.
 fn at_a_terminal(lockhouse: &Lockhouse, lines: &[&str], arguments: &[&str]) -> Finished {
+    Finished::of(&mut typing(lockhouse, lines, arguments), b"")
+}
+
+fn typing(lockhouse: &Lockhouse, lines: &[&str], arguments: &[&str]) -> Command {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("terminal.py");
     let run = lockhouse.command(arguments);
     let mut command = Command::new("python3");
     command.arg(script).args(lines).arg("--").arg(run.get_program()).args(run.get_args());
     command.env_clear().envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Finished::of(&mut command, b"")
+    command
+}
+
+/// Three questions, one after the other.
+const THREE: &str = "from mcp_tools import fixture, ToolError\nr = []\nfor i in range(3):\n  \
+    try: r.append(fixture.add(a=i, b=10)['sum'])\n  except ToolError as e: r.append(e.code)\n\
+    r + [fixture.count().get('add', 0)]";
+
+#[tokio::test]
+async fn lines_that_are_typed_ahead_answer_no_question_that_is_shown_later() {
+    let lockhouse = lockhouse("[approvals]\nthrough = \"local\"\n");
+    let session = session(&lockhouse, &Person::default(), Session::latest()).await;
+    let mut approver = Approver::watching(&lockhouse).await;
+    let running: Vec<_> = (0..3).map(|_| session.start_code("python", ONE)).collect();
+    for _ in 0..3 {
+        approver.next("ask").await;
+    }
+    // All three are open: many answers are typed when the first is shown, and one when each of the others is.
+    let many = ["y"; 30].join("\n");
+    let mut terminal = typing(&lockhouse, &[&many, "n", "n"], &["approvals"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut approved = 0;
+    for run in running {
+        let answer = lockhouse_tests::structured(run.await.unwrap());
+        let value = &answer["value"][0];
+        ensure(*value == 3 || value[0] == "approval_declined", &answer).unwrap();
+        approved += usize::from(*value == 3);
+    }
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    assert_eq!(approved, 1, "{:?}", outcomes(&lockhouse));
 }
 
 #[test]
 fn who_runs_code_at_a_terminal_is_asked_there() {
-    let code = "from mcp_tools import fixture, ToolError\nr = []\nfor i in range(3):\n  \
-        try: r.append(fixture.add(a=i, b=10)['sum'])\n  except ToolError as e: r.append(e.code)\n\
-        r + [fixture.count().get('add', 0)]";
-    let arguments = ["run", "--json", "--language", "python", "-c", code];
+    let arguments = ["run", "--json", "--language", "python", "-c", THREE];
     let mut table = Table::new("keys at a terminal");
     for (lines, expected) in [
         (&["y", "n", "yes"][..], json!([10, "approval_declined", 12, 2])),

@@ -1,9 +1,9 @@
 //! People who have said no are not asked again and again.
 
-use lockhouse_tests::{Person, Says, Session, Table, ensure, equal};
+use lockhouse_tests::{Approver, Person, Says, Session, Table, ensure, equal};
 use serde_json::json;
 
-use crate::{eras, in_turn, lockhouse, outcomes, session};
+use crate::{ONE, eras, in_turn, lockhouse, outcomes, session};
 
 /// Asks a hundred times, whatever it is told: how often it was let, and what it was told at last.
 const INSISTS: &str = "\
@@ -75,4 +75,47 @@ told
     assert!(told[3].contains("were refused 3 times in a row in this execution"), "{answer}");
     // Three of each, and from then on of the other tool alone, to which the person says no and yes in turn.
     assert!(person.asked().len() == 8, "{answer}");
+}
+
+/// Asks in a thread and ends: at once where the call is refused, and with the question open where a person is asked.
+const LEAVES: &str = "\
+import threading
+from mcp_tools import fixture, ToolError
+def ask():
+  try: fixture.add(a=1, b=2)
+  except ToolError: pass
+asking = threading.Thread(target=ask, daemon=True)
+asking.start()
+asking.join(1)
+1
+";
+
+#[tokio::test]
+async fn a_program_that_asks_and_ends_is_run_again_without_asking_anybody() {
+    let lockhouse = lockhouse("[approvals]\nthrough = \"local\"\n");
+    let session = session(&lockhouse, &Person::default(), Session::latest()).await;
+    let _approver = Approver::watching(&lockhouse).await;
+    for _ in 0..8 {
+        let answer = session.run_code("python", LEAVES).await;
+        assert_eq!(answer["value"], 1, "{answer}");
+    }
+    let outcomes = outcomes(&lockhouse);
+    let asked = outcomes.iter().filter(|outcome| *outcome == "asked through local").count();
+    let unasked = outcomes.iter().filter(|outcome| *outcome == "too many refusals").count();
+    assert!(matches!(asked, 3 | 4) && asked + unasked == 8, "{outcomes:?}");
+}
+
+#[tokio::test]
+async fn runs_that_somebody_else_ends_count_as_no_refusals() {
+    let lockhouse = lockhouse("[approvals]\nthrough = \"local\"\n");
+    let session = session(&lockhouse, &Person::default(), Session::latest()).await;
+    let mut approver = Approver::watching(&lockhouse).await;
+    for _ in 0..5 {
+        let running = session.start_code("python", ONE);
+        approver.next("ask").await;
+        let ended = lockhouse.run(&["runs", "end", "--all"]);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let answer = lockhouse_tests::structured(running.await.unwrap());
+        assert_eq!(answer["status"], "cancelled", "{answer}");
+    }
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::keyboard::Keyboard;
+use super::lines::Lines;
 use super::screen::{Event, Reply};
 use crate::cli::output;
 use crate::gate::PersonsAnswer;
@@ -19,7 +19,7 @@ struct Line {
 
 /// Until nobody reads any more. Whoever closes the input only watches.
 pub(super) async fn converse(
-    mut keyboard: Keyboard,
+    mut lines: Lines,
     mut events: mpsc::Receiver<Event>,
     replies: mpsc::Sender<Reply>,
 ) {
@@ -30,7 +30,7 @@ pub(super) async fn converse(
                 Some(event) => println!("{}", line_of(event)),
                 None => return,
             },
-            line = keyboard.line(), if listens => match line.as_deref().map(serde_json::from_str) {
+            line = lines.next(), if listens => match line.as_deref().map(serde_json::from_str) {
                 None => listens = false,
                 Some(Ok(Line { supervisor, answer })) => {
                     if replies.send(Reply { supervisor, answer }).await.is_err() {

@@ -98,11 +98,11 @@ impl Screen {
 
     fn show(&mut self) {
         let Some((supervisor, ask)) = self.open.front() else { return };
-        // What was typed before somebody could read the question is no answer to it.
-        self.keyboard.forget();
         let by = ask.client.as_ref().map(|client| format!(", for {client}")).unwrap_or_default();
         let head = format!("── Lockhouse {supervisor}{by}, run {} ──", ask.execution);
         eprint!("{}", harmless(&format!("\n{head}\n{}{}", ask.text, ask.scopes_text)));
+        // What was typed before somebody could read the question is no answer to it.
+        self.keyboard.forget();
         eprint!("Approve? [{}] ", keys(ask));
     }
 }

@@ -1,7 +1,8 @@
 //! Arguments as a person reads them: in the order of the tool's schema, which the program does not choose, and each name with
 //! the beginning, the end and the length of its value.
 //!
-//! The room is shared equally: a long value takes none from the others, and what a short one leaves goes to the longer ones.
+//! Required arguments have room before the others, which a program may add at will. Among each of both the room is shared
+//! equally: a long value takes none from the others, and what a short one leaves goes to the longer ones.
 
 use std::collections::HashMap;
 
@@ -22,6 +23,8 @@ const NAME_OVERHEAD: usize = 10;
 /// A long text shows its end too if it has so much room, and members of a value are shown one by one.
 const ROOM_FOR_END: usize = 60;
 const ROOM_FOR_MEMBERS: usize = 80;
+/// This part of the room is kept for the other arguments where the required ones could use all of it.
+const PART_FOR_OTHERS: usize = 8;
 /// How deep members are shown one by one.
 const DEPTH_MAX: usize = 3;
 /// The arguments of `skills.save` by how much they matter to a person: what would run comes first.
@@ -93,7 +96,8 @@ impl Order {
         let all = width(&InOrder(&sorted), ROOM);
         let names: usize = sorted.iter().map(|(name, _)| label_cost(&label(name))).sum();
         let required = width(&InOrder(&sorted[..self.required_of(arguments)]), ROOM);
-        all.min(required.max(names.saturating_mul(2))).min(ROOM)
+        let with_others = required + required / (PART_FOR_OTHERS - 1) + 1;
+        all.min(names.saturating_add(with_others.max(names))).min(ROOM)
     }
 
     /// The arguments of one call, in so much room. In a table an object that fits is one line.
@@ -107,7 +111,8 @@ impl Order {
         }
         names.truncate(count_within(names.iter().cloned(), room));
         let names_left_out = sorted.len() - names.len();
-        let mut rows = Rows { code_first: self.code_first, ..Rows::default() };
+        let first = if self.code_first { 1 } else { self.required_of(arguments) };
+        let mut rows = Rows { first, code_first: self.code_first, ..Rows::default() };
         rows.add(sorted.iter().map(|(name, value)| (label(name), *value)).collect(), room, 0);
         Shown { names, names_left_out, text: rows.text.trim_end().to_owned(), left_out: rows.left_out }
     }
@@ -174,6 +179,8 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
 struct Rows {
     text: String,
     left_out: usize,
+    /// So many arguments have room before the others.
+    first: usize,
     code_first: bool,
 }
 
@@ -189,12 +196,10 @@ impl Rows {
             _ => json.width() + json.left_out,
         };
         let needs: Vec<usize> = shown.iter().map(|(_, value)| *value).zip(&excerpts).map(need).collect();
-        let code = if self.code_first && depth == 0 { 1.min(needs.len()) } else { 0 };
-        let others: usize = needs[code..].iter().sum();
-        // Code leaves a little for what else there is.
-        let mut given: Vec<usize> =
-            needs[..code].iter().map(|need| *need.min(&(left - others.min(left / 8)))).collect();
-        given.extend(shares(&needs[code..], left - given.iter().sum::<usize>()));
+        let (first, others) = needs.split_at(if depth == 0 { self.first.min(needs.len()) } else { 0 });
+        let kept = others.iter().sum::<usize>().min(left / PART_FOR_OTHERS);
+        let mut given = shares(first, left - kept);
+        given.extend(shares(others, left - given.iter().sum::<usize>()));
         for (((label, value), json), share) in shown.iter().zip(excerpts).zip(given) {
             self.add_one(label, value, json, share, depth);
         }
@@ -314,6 +319,38 @@ mod tests {
         let shown = text.lines().take_while(|line| !line.contains("\"description\": \"D.\"")).count();
         assert_eq!(shown, 101, "{text}");
         assert!(left_out > 1_000_000 && text.contains("\"tests\" of 100000 lines:"), "{text}");
+    }
+
+    #[test]
+    fn a_required_argument_stays_whole_beside_many_long_ones_and_leaves_a_part_for_them() {
+        let order = Order { names: vec!["path".into()], required: 1, code_first: false };
+        let shown = |path: String, room: usize| {
+            let long = |number: usize| (format!("extra_{number:03}"), json!("x".repeat(4_000)));
+            let mut arguments: Map<String, Value> = (0..100).map(long).collect();
+            arguments.insert("path".into(), path.into());
+            order.shown(&arguments, room.min(order.room_needed(&arguments)), false)
+        };
+        let path = format!("/etc/{}", "p".repeat(56));
+        let Shown { text, .. } = shown(path.clone(), ROOM);
+        assert!(text.starts_with(&format!("\"path\": \"{path}\"\n")), "{text}");
+        let Shown { text, .. } = shown("p".repeat(9_000), ROOM);
+        let (path, others) = text.split_once('\n').expect("more than one line");
+        assert!(path.starts_with(&format!("\"path\": \"{}", "p".repeat(1_000))), "{path}");
+        assert!(others.contains(": \"x"), "{others}");
+    }
+
+    #[test]
+    fn the_room_that_a_call_needs_holds_the_whole_of_its_required_arguments() {
+        let order = Order { names: vec!["path".into()], required: 1, code_first: false };
+        let mut arguments: Map<String, Value> =
+            (0..20).map(|number| (format!("extra_{number}"), json!("x".repeat(4_000)))).collect();
+        for length in [10, 300, 1_000, 1_500] {
+            let path = "p".repeat(length);
+            arguments.insert("path".into(), path.clone().into());
+            let needed = order.room_needed(&arguments);
+            let Shown { text, .. } = order.shown(&arguments, needed, true);
+            assert!(needed < ROOM && text.contains(&format!("\"{path}\"")), "{length}, {needed}: {text}");
+        }
     }
 
     #[test]

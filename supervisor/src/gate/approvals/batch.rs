@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lockhouse_policies::{CallDigest, PendingCall, PermittedCall};
@@ -153,8 +154,8 @@ impl Batches {
         self.of.approvers.refusals().pause(self.of.owner).map(Refusal::Paused)
     }
 
-    /// Counts what a person said to these calls.
-    fn count(&mut self, calls: &[Candidate], outcome: &Outcome) {
+    /// Counts what a person said to these calls, which were put to somebody or not.
+    fn count(&mut self, calls: &[Candidate], outcome: &Outcome, was_put: bool) {
         let (refusals, owner) = (self.of.approvers.refusals(), self.of.owner);
         let tools: BTreeSet<Tool> = calls.iter().map(Candidate::tool).collect();
         match outcome {
@@ -162,12 +163,17 @@ impl Batches {
                 refusals.approved(owner);
                 self.refused.retain(|tool, _| !tools.contains(tool));
             }
-            Outcome::Refused(refusal) if refusal.is_a_persons() => {
+            Outcome::Refused(refusal) if refusal.is_a_persons() || was_put && self.is_left(refusal) => {
                 refusals.refused(owner);
                 tools.into_iter().for_each(|tool| *self.refused.entry(tool).or_default() += 1);
             }
             Outcome::Refused(_) => {}
         }
+    }
+
+    /// Whether the program left the question: it ended by itself, and could be run to ask again and again.
+    fn is_left(&self, refusal: &Refusal) -> bool {
+        *refusal == Refusal::Abandoned && !self.of.is_cancelled.load(Ordering::Acquire)
     }
 
     /// Puts one prompt to a person, and does with each of its calls what they say.
@@ -195,7 +201,7 @@ impl Batches {
         } else {
             Outcome::Refused(Refusal::TooMany)
         };
-        self.count(&calls, &outcome);
+        self.count(&calls, &outcome, through.is_some());
         if let Outcome::Approved(scope) = outcome {
             calls.iter().for_each(|call| self.of.grants().add(scope, &call.pending));
         }

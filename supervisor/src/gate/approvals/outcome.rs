@@ -65,7 +65,7 @@ impl Outcome {
 }
 
 impl Refusal {
-    /// Whether somebody was asked, and did not approve.
+    /// Whether somebody was asked, and said or did something else than to approve.
     pub(super) fn is_a_persons(&self) -> bool {
         matches!(self, Self::Declined | Self::Cancelled | Self::NoAnswer | Self::TimedOut)
     }
