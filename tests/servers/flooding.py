@@ -9,6 +9,7 @@ results        each call is answered with 1 MB of empty arrays
 """
 
 import json
+import os
 import sys
 import threading
 import time
@@ -26,6 +27,8 @@ ATTACKS = {
     "small": '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}\n' * 1000,
 }
 writing = threading.Lock()
+# What it computes itself would be another machine's work; what it costs others is measured.
+os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def order():
