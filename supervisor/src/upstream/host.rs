@@ -149,6 +149,7 @@ impl ClientHandler for Host {
         }
     }
 
+    /// What MCP does not know, and what stands for a request that is not read.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

@@ -59,7 +59,7 @@ mod tests {
             (format!("{{\"result\":{data}, \"id\": 7, \"jsonrpc\": \"2.0\"}}\n"), Some(7)),
             (format!(r#"{{"result":[{data},{{"id":8}}],"id":7}}"#), Some(7)),
             (format!(r#"{{"jsonrpc":"2.0","id":7,"result":{data}"#), Some(7)),
-            (format!(r#"debug{{"jsonrpc":"2.0","id":7,"result":"\"id\":8"}}"#), Some(7)),
+            (r#"debug{"jsonrpc":"2.0","id":7,"result":"\"id\":8"}"#.into(), Some(7)),
             (format!(r#"{{"result":{data}}}"#), None),
             (format!(r#"{{"result":"\"id\":8,{}","x":"\"id\":8"}}"#, "x".repeat(1_000)), None),
             (format!(r#"{{"result":[{data},{{"id":8}}]"#), None),

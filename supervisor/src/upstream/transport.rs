@@ -285,4 +285,29 @@ mod tests {
         assert_eq!(next.expect_err("a closed pipe").kind(), std::io::ErrorKind::NotConnected);
         assert!(transport.broken.reason().is_some_and(|reason| reason.words == UNREAD));
     }
+
+    #[tokio::test]
+    async fn an_answer_over_the_limit_is_told_to_its_call_and_one_that_names_none_is_no_excess() {
+        let data = "x".repeat(2_000);
+        for (line, expected) in [
+            (format!(r#"{{"result":{{"id":12345,"a":"{data}"}},"jsonrpc":"2.0","id":7}}"#), true),
+            (format!(r#"{{"result":{{"id":7,"a":"{data}"}},"jsonrpc":"2.0","id":"seven"}}"#), false),
+        ] {
+            let mut echo = tokio::process::Command::new("echo");
+            echo.arg(&line).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+            let mut child = echo.spawn().expect("echo");
+            let (stdout, stdin) = (child.stdout.take().expect("a pipe"), child.stdin.take().expect("a pipe"));
+            let lines = Lines { bytes_max: 1024, write_timeout: Duration::from_secs(5) };
+            let mut transport =
+                LineTransport::new(stdout, stdin, lines, RawResults::default(), Broken::default());
+            let request = ClientRequest::PingRequest(PingRequest::default());
+            // It counts as asked from here on, whether it is written or not.
+            drop(transport.send(JsonRpcMessage::request(request, RequestId::Number(7))));
+            let received = transport.receive().await;
+            let is_told = matches!(&received, Some(JsonRpcMessage::Error(error)) if error.id == Some(RequestId::Number(7)));
+            assert_eq!(is_told, expected, "{received:?}");
+            let reason = transport.broken.reason().map(|reason| (reason.words, reason.is_excess));
+            assert_eq!(reason, (!expected).then(|| (UNKNOWN_LINE.to_owned(), false)));
+        }
+    }
 }
