@@ -62,6 +62,9 @@ async fn sessions_are_listed_and_ended() {
         refused.status == Some(1) && refused.stderr.contains("none was ended") && refused.stdout.is_empty();
     table.row("a name that two clients use", ensure(ids && none, &refused));
     table.row("and both go on", equal(listed().len(), 3));
+    let beginning = run(&["end", &format!("{}/", other.pid())]);
+    let none = beginning.status == Some(1) && beginning.stderr.contains("no session ");
+    table.row("the beginning of an id is none", ensure(none, &beginning));
     let ended = run(&["end", &id(session.pid())]);
     let one = format!("report: ended (lockhouse {})\n", session.pid());
     table.row("one of them by its id", equal(&ended.stdout, &one));
