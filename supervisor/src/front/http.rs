@@ -226,7 +226,10 @@ async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) 
     let peer = head.extensions.get::<Peer>().copied();
     let principal = match access.admit(&head, peer.as_ref()).await {
         Ok(principal) => principal,
-        Err(refused) => return refuse(refused).await,
+        Err(refused) => {
+            let version = head.version;
+            return body::read_on(body, version, refuse(refused).await).await;
+        }
     };
     if let Some(watch) = head.extensions.get::<Watch>() {
         watch.admitted();

@@ -33,6 +33,8 @@ const PARSED_AT_ONCE: usize = 1;
 /// Of a body that is too large: what is read on of it, in bodies of the full size, and for how long.
 const DISCARDED_TIMES: usize = 4;
 const DISCARDED_WITHIN: Duration = Duration::from_secs(2);
+/// Of the body of a request that is refused by its head alone.
+const READ_ON_BYTES: usize = 256 * 1024;
 /// Seconds.
 const BUSY_RETRY_AFTER: &str = "2";
 
@@ -237,6 +239,27 @@ fn is_message(method: &Method, headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default();
     method == Method::POST && essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
+
+/// Reads the body of a request that was refused before anything was read of it, up to a bound: its client may write it before
+/// it reads the answer. What is left then would be taken for the next request, so the connection ends.
+pub(super) async fn read_on(body: Body, version: Version, mut response: Response) -> Response {
+    let (mut parts, mut bytes) = (body.into_data_stream(), 0);
+    let reading = async {
+        while bytes <= READ_ON_BYTES {
+            match parts.next().await {
+                Some(Ok(part)) => bytes += part.len(),
+                Some(Err(_)) => return false,
+                None => return true,
+            }
+        }
+        false
+    };
+    let is_read = tokio::time::timeout(DISCARDED_WITHIN, reading).await.unwrap_or(false);
+    if !is_read && version != Version::HTTP_2 {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 /// Reads the body of a request before it is passed on.
