@@ -2,6 +2,7 @@
 //! tool may ask for something, and its display of progress.
 
 mod clock;
+mod course;
 mod question;
 
 use std::sync::Arc;
@@ -15,11 +16,11 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use clock::{Clock, OpenQuestions, PersonWait};
+pub(crate) use course::{Begun, Course, Looks, TAIL_BYTES_MAX, Watch, looks};
 pub(crate) use question::{Mode, Question};
 
-use crate::access::Principal;
 use crate::audit::Audit;
-use crate::execution::{Looks, Watch, looks};
+use crate::principal::Principal;
 
 /// Questions of upstream servers in one execution, whichever of them asks.
 const QUESTIONS_MAX: u32 = 20;

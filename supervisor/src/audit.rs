@@ -43,13 +43,12 @@ pub(crate) use redaction::REDACTED;
 pub(crate) use segment::{SegmentName, segments};
 pub(crate) use sign::{PublicKey, SecretError, key_files};
 
-use crate::catalog::hex;
-use crate::execution::Language;
 use crate::files;
-use crate::skills::Skill;
+use crate::language::Language;
+use crate::secrets;
 use crate::telemetry::{self, Stage};
-use crate::upstream;
 use code::Store;
+use data_encoding::HEXLOWER;
 use line::Body;
 use redaction::Redaction;
 use refusals::Refusals;
@@ -121,6 +120,19 @@ pub(crate) struct Program<'a> {
     pub(crate) policy: Option<&'a str>,
 }
 
+/// The code of a skill that running code is about to get.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SkillCode<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) version: u32,
+    pub(crate) language: Language,
+    pub(crate) code: &'a str,
+    /// The hash of the code.
+    pub(crate) digest: &'a str,
+    /// The directory that it is from, where that is a shared one.
+    pub(crate) shared: Option<&'a str>,
+}
+
 /// How an execution ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
@@ -155,7 +167,7 @@ impl Audit {
     }
 
     /// What the configuration says must be seen nowhere.
-    pub(crate) fn keep_out(&self, secrets: upstream::Secrets) {
+    pub(crate) fn keep_out(&self, secrets: secrets::Secrets) {
         self.redaction.write().unwrap_or_else(PoisonError::into_inner).set_secrets(secrets);
     }
 
@@ -167,7 +179,7 @@ impl Audit {
         program: Program<'_>,
     ) -> Result<(), AuditError> {
         let Program { language, code, servers, session, policy } = program;
-        let hash = hex(&line::hash(code.as_bytes()));
+        let hash = HEXLOWER.encode(&line::hash(code.as_bytes()));
         let kept = self.keep_code(language, code, &hash);
         let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
         let body = Body::new("execution").text("execution", &execution.to_string());
@@ -183,15 +195,14 @@ impl Audit {
         &self,
         execution: ExecutionId,
         client: Option<&ClientName>,
-        skill: &Skill,
-        shared: Option<&str>,
+        skill: SkillCode<'_>,
     ) -> Result<(), AuditError> {
-        let hash = skill.digest();
-        let kept = self.keep_code(skill.language, &skill.code, &hash);
+        let SkillCode { digest: hash, shared, .. } = skill;
+        let kept = self.keep_code(skill.language, skill.code, hash);
         let body = Body::new("skill").text("execution", &execution.to_string());
-        let body = body.text_if("client", client.map(ClientName::as_str)).text("skill", skill.name.as_str());
+        let body = body.text_if("client", client.map(ClientName::as_str)).text("skill", skill.name);
         let body = body.number("version", skill.version).text("language", skill.language.as_str());
-        let body = body.text("code", &hash).number("code_bytes", skill.code.len());
+        let body = body.text("code", hash).number("code_bytes", skill.code.len());
         let body = body.text_if("code_kept", kept.as_deref());
         self.append(&body.text_if("directory", shared))
     }
@@ -205,7 +216,7 @@ impl Audit {
         let text = redaction.without_secrets(code);
         let hash = match &text {
             Cow::Borrowed(_) => hash.to_owned(),
-            Cow::Owned(text) => hex(&line::hash(text.as_bytes())),
+            Cow::Owned(text) => HEXLOWER.encode(&line::hash(text.as_bytes())),
         };
         match self.programs.keep(language, &text, &hash) {
             Ok(()) => Some(hash),
@@ -241,7 +252,7 @@ impl Audit {
         let body = self
             .about("call", subject)
             .json("arguments", &arguments::shape(call.arguments(), &self.redaction()));
-        let body = body.text("arguments_hash", &hex(&self.secrets.hash(&canonical)));
+        let body = body.text("arguments_hash", &HEXLOWER.encode(&self.secrets.hash(&canonical)));
         let mut body = body.number("arguments_bytes", canonical.len());
         if self.settings.values {
             let kept = arguments::values(call.arguments(), &self.redaction());

@@ -15,16 +15,16 @@ mod unmatched;
 mod visible;
 mod wrapping;
 
+use crate::language::Language;
 use lockhouse_policies::visible_text;
 use lockhouse_protocol::ToolName;
 use serde_json::{Value, json};
 
 pub(crate) use catalogue::{Catalogue, LeftOut};
-pub(crate) use fingerprint::{digest, hex};
+pub(crate) use fingerprint::digest;
 pub(crate) use names::{folded, python_name};
 pub(crate) use search::{Corpus, Hit, rank};
 pub(crate) use shapes::{Lesson, Shapes};
-pub(crate) use types::Language;
 pub(crate) use unmatched::{members, unmatched};
 pub(crate) use visible::visible_json;
 
@@ -180,7 +180,7 @@ impl Tool {
     pub(crate) fn signature(&self, language: Language) -> &str {
         match language {
             Language::Python => &self.python,
-            Language::TypeScript => &self.typescript,
+            Language::Typescript => &self.typescript,
         }
     }
 
@@ -290,9 +290,9 @@ impl Tool {
             python.push_str(&format!("  # {notes}"));
             typescript.push_str(&format!("  // {notes}"));
         }
-        for (language, signature) in [(Language::Python, python), (Language::TypeScript, typescript)] {
+        for (language, signature) in [(Language::Python, python), (Language::Typescript, typescript)] {
             if told.is_read_in(language) {
-                shown[language.key()] = signature.into();
+                shown[language.as_str()] = signature.into();
             }
         }
         shown
@@ -312,9 +312,9 @@ impl Tool {
                 "keyword": accepted.keyword.as_deref().unwrap_or(&field.name),
                 "required": field.required,
             });
-            for language in [Language::Python, Language::TypeScript] {
+            for language in [Language::Python, Language::Typescript] {
                 if told.is_read_in(language) {
-                    row[language.key()] = text(&field.kind, language).into();
+                    row[language.as_str()] = text(&field.kind, language).into();
                 }
             }
             if !field.description.is_empty() {

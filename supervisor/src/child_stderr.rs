@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::ChildStderr;
 use tokio::sync::Notify;
 
-use crate::upstream::Allowance;
+use crate::token_bucket::Allowance;
 
 const LINES_KEPT: usize = 5;
 const LINE_CHARS_MAX: usize = 400;

@@ -14,6 +14,7 @@ mod doctor;
 mod generate;
 mod import;
 mod init;
+mod language;
 mod orders;
 mod policy;
 mod result;
@@ -37,9 +38,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use lockhouse_policies::Policy;
 
+use crate::audit::AuditError;
 use crate::config::{self, ConfigError, Files, Settings};
-use crate::execution::Language;
-use crate::supervisor::{StartError, Supervisor};
+use crate::language::Language;
+use crate::supervisor::{self, Supervisor};
 use crate::telemetry::{log, traces};
 
 /// Wrong arguments, or a file that cannot be used; clap's own exit status is the same.
@@ -263,16 +265,17 @@ fn load(files: &Files) -> Result<(Settings, Policy), ExitCode> {
 
 fn start(files: &Files, languages: &[Language]) -> Result<Supervisor, ExitCode> {
     let (settings, policy) = load(files)?;
-    start_with(settings, policy, languages)
+    start_with(settings.engine, policy, languages)
 }
 
-fn start_with(settings: Settings, policy: Policy, languages: &[Language]) -> Result<Supervisor, ExitCode> {
+fn start_with(
+    settings: supervisor::Settings,
+    policy: Policy,
+    languages: &[Language],
+) -> Result<Supervisor, ExitCode> {
     started(Supervisor::start(settings, policy, languages))
 }
 
-fn started(supervisor: Result<Supervisor, StartError>) -> Result<Supervisor, ExitCode> {
-    supervisor.map_err(|error| match error {
-        StartError::Config(error) => complain_config(&error),
-        StartError::Audit(error) => complain(&error, UNAVAILABLE),
-    })
+fn started(supervisor: Result<Supervisor, AuditError>) -> Result<Supervisor, ExitCode> {
+    supervisor.map_err(|error| complain(&error, UNAVAILABLE))
 }

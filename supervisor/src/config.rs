@@ -1,7 +1,6 @@
 //! The configuration: files people write, checked whole, turned into the settings that each part takes.
 
 mod admission;
-mod backup;
 mod clients;
 mod dialects;
 mod document;
@@ -15,9 +14,8 @@ mod locate;
 mod own_table;
 mod partial;
 mod permissions;
-mod permit;
 mod plaintext;
-mod policy_file;
+mod pools;
 mod references;
 mod requirements;
 mod roster;
@@ -25,30 +23,28 @@ mod servers;
 mod unused;
 mod written;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_policies::{Diagnostic, Diagnostics, Policy, Source};
-use lockhouse_protocol::{ConversationLimits, SandboxProfile, ServerName};
+use lockhouse_protocol::ConversationLimits;
 
-use crate::access::{ClientLimits, TokenFile};
+use crate::access::TokenFile;
 use crate::audit::{self, AuditSettings, digest};
+use crate::directories;
 use crate::execution::ExecutionLimits;
-use crate::front::RunSettings;
 use crate::front::http::{Address, HttpSettings};
-use crate::gate::ApprovalSettings;
-use crate::pool::{ControlGroups, PoolSettings, QueueBounds, ZygoteCommand};
+use crate::gate::{ApprovalSettings, PolicyFile};
 use crate::results;
 use crate::sessions::SessionSettings;
 use crate::skills::SkillSettings;
+use crate::supervisor::{self, RunSettings};
 use crate::telemetry::log;
-use crate::upstream::{Places, ServerDefinition, ServerLimits};
-pub(crate) use requirements::Refusal;
+use crate::text_files::{ReadError, read_source};
+use crate::upstream::{Places, ServerLimits};
 use requirements::Requirements;
 
-pub(crate) use backup::{back_up, replace};
 pub(crate) use clients::{Client, project_files};
 pub(crate) use dialects::{Listed, Listing};
 pub(crate) use edit::Edit;
@@ -56,29 +52,11 @@ pub(crate) use entry::{Entry, LeftOut};
 pub(crate) use insertion::{Insertion, StartEntry, insert};
 pub(crate) use own_table::own_table;
 pub(crate) use permissions::ReadableSecret;
-pub(crate) use permit::{Leave, permit};
 pub(crate) use plaintext::{keep, looks_secret, with_references};
-pub(crate) use policy_file::PolicyFile;
 pub(crate) use references::{Surroundings, Unresolved};
 pub(crate) use roster::usable;
 pub(crate) use unused::Unused;
 pub(crate) use written::Written;
-
-/// Bytes of a configuration, policy or servers file.
-const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-
-/// Loads the extension by its path, from an interpreter that sees nothing of the user's environment.
-const PYTHON_ENTRY: &str = "\
-import sys
-if sys.version_info < (3, 10): sys.exit('Python %d.%d is too old: Lockhouse needs 3.10 or later' % sys.version_info[:2])
-from importlib import machinery, util
-loader = machinery.ExtensionFileLoader('_lockhouse', sys.argv[1])
-sys.argv, sys.orig_argv = [''], ['']
-module = util.module_from_spec(util.spec_from_loader('_lockhouse', loader))
-loader.exec_module(module)
-sys.modules['_lockhouse'] = module
-module.zygote()
-";
 
 /// Why the configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +97,15 @@ pub(crate) enum ConfigError {
     NoPolicyDirectory,
 }
 
+impl From<ReadError> for ConfigError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Unreadable { path, source } => Self::Unreadable { path, source },
+            ReadError::Unusable { path, reason } => Self::Unusable { path, reason },
+        }
+    }
+}
+
 impl ConfigError {
     /// What is wrong, without lines of the file: they may have what must be seen nowhere else.
     pub(crate) fn without_excerpts(&self) -> String {
@@ -147,42 +134,15 @@ pub(crate) struct Files {
     pub(crate) servers: Vec<PathBuf>,
 }
 
-/// Where workers get control groups, or why they get none.
-pub(crate) type Groups = Result<ControlGroups, String>;
-
 /// Everything that was configured, checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    pub(crate) limits: ExecutionLimits,
-    /// Bytes of submitted code.
-    pub(crate) code_bytes_max: usize,
-    /// Bytes of value, stdout and stderr, each, that an AI client is shown.
-    pub(crate) shown_bytes: usize,
-    /// What is kept of what is not shown.
-    pub(crate) results: results::Bounds,
-    pub(crate) audit: AuditSettings,
-    pub(crate) servers: BTreeMap<ServerName, ServerDefinition>,
-    pub(crate) places: Places,
-    pub(crate) sessions: SessionSettings,
-    pub(crate) runs: RunSettings,
-    pub(crate) approvals: ApprovalSettings,
-    pub(crate) skills: SkillSettings,
-    /// The policy, if it is the user's own and an answer of theirs may change it.
-    pub(crate) own_policy: Option<PolicyFile>,
-    /// Servers that were configured and that a requirement does not admit.
-    pub(crate) refused: Vec<Refusal>,
-    /// Those, and servers that were left out for another reason.
+    pub(crate) engine: supervisor::Settings,
+    /// Servers that were left out, whatever the reason.
     pub(crate) unused: Vec<Unused>,
     pub(crate) http: HttpSettings,
-    pub(crate) clients: ClientLimits,
-    /// How long runs may take that are under way when it is to end.
-    pub(crate) drain: Duration,
     /// Where figures are open to whoever reaches it.
     pub(crate) metrics: Vec<Address>,
-    /// Whether models have the tool `health`.
-    pub(crate) health_tool: bool,
-    /// The hash of the configuration and the servers files as they were read; none where there is no file.
-    pub(crate) digest: Option<String>,
     document: document::Document,
     /// The configuration file; empty where there is none.
     path: PathBuf,
@@ -204,7 +164,7 @@ impl Settings {
         for file in &document.servers_files {
             gathering.named_file(file, &path)?;
         }
-        if let Some(state) = locate::state_directory() {
+        if let Some(state) = directories::state() {
             permissions::refuse_if_writable(&state)?;
         }
         let requirements = Requirements::load(document.server_limits(), &surroundings)?;
@@ -212,7 +172,7 @@ impl Settings {
         let (servers, mut unused) = gathering.into_servers();
         let (servers, refused) = requirements.apply(servers);
         unused.extend(refused.iter().map(Unused::from));
-        Ok(Self {
+        let engine = supervisor::Settings {
             limits: limits(&document.limits),
             approvals: approvals(&document),
             skills: skills(&document.skills, &path, &surroundings),
@@ -223,24 +183,29 @@ impl Settings {
             audit: audit_settings(&document.audit)?,
             servers,
             places: Places {
-                cache: locate::cache_directory(),
-                state: locate::state_directory(),
+                cache: directories::cache(),
+                state: directories::state(),
                 tools_lifetime: Duration::from_secs(u64::from(document.catalogue.lifetime_hours) * 3_600),
                 learns_shapes: document.catalogue.learn,
             },
             sessions: sessions(&document),
             runs: runs(&document.runs),
-            refused,
+            refused: refused.iter().map(ToString::to_string).collect(),
+            clients: admission::limits(&document.clients),
+            drain: Duration::from_secs_f64(document.service.drain_seconds),
+            health_tool: document.tools.health,
+            digest: digest::of_files(&digests),
+            python: pools::python(&document).map_err(|error| error.to_string()),
+            typescript: pools::typescript(&document).map_err(|error| error.to_string()),
+        };
+        Ok(Self {
+            engine,
             unused,
             http: {
                 let access = admission::settings(&document, &path, &surroundings)?;
                 document.http.settings(access, document.limits.code_kib, &path, &surroundings)
             },
-            clients: admission::limits(&document.clients),
-            drain: Duration::from_secs_f64(document.service.drain_seconds),
             metrics: document.metrics.listen.clone(),
-            health_tool: document.tools.health,
-            digest: digest::of_files(&digests),
             document,
             path,
         })
@@ -250,7 +215,7 @@ impl Settings {
     pub(crate) fn readable_secrets(&self) -> Vec<ReadableSecret> {
         let surroundings = Surroundings::of_process();
         let kept = secrets_directory().into_iter().flat_map(|directory| permissions::files_in(&directory));
-        let keys = audit::key_files(&self.audit.keys);
+        let keys = audit::key_files(&self.engine.audit.keys);
         let tokens = admission::token_file(&self.document.http, &self.path, &surroundings);
         let tokens = tokens.map(|tokens| tokens.path().to_owned());
         let text = std::fs::read_to_string(&self.path).unwrap_or_default();
@@ -266,57 +231,6 @@ impl Settings {
     pub(crate) fn that_need_a_restart(&self, other: &Self) -> Vec<&'static str> {
         self.document.that_need_a_restart(&other.document)
     }
-
-    /// The pool of the Python engine.
-    pub(crate) fn python(&self, groups: &Groups) -> Result<PoolSettings, ConfigError> {
-        let python = &self.document.python;
-        let program = locate::python(python.interpreter.as_deref())?;
-        let extension =
-            locate::companion(python.extension.as_deref(), "liblockhouse_python.so", "the Python engine")?;
-        let arguments = ["-I", "-B", "-c", PYTHON_ENTRY].map(str::to_owned).into_iter();
-        let arguments = arguments.chain([extension.to_string_lossy().into_owned()]).collect();
-        Ok(self.pool("python", program, arguments, python.preload.clone(), groups))
-    }
-
-    /// The pool of the JavaScript engine.
-    pub(crate) fn typescript(&self, groups: &Groups) -> Result<PoolSettings, ConfigError> {
-        let worker = self.document.javascript.worker.as_deref();
-        let program = locate::companion(worker, "lockhouse-worker", "the JavaScript engine")?;
-        Ok(self.pool("typescript", program, Vec::new(), Vec::new(), groups))
-    }
-
-    fn pool(
-        &self,
-        language: &'static str,
-        program: PathBuf,
-        arguments: Vec<String>,
-        preload: Vec<String>,
-        control_groups: &Groups,
-    ) -> PoolSettings {
-        let (pool, limits) = (&self.document.pool, &self.limits);
-        let profile = SandboxProfile {
-            cpu_seconds: limits.cpu.as_secs(),
-            memory_bytes: limits.memory_bytes,
-            unprivileged_id: nix::unistd::geteuid().is_root().then_some(pool.unprivileged_id),
-            preload,
-            limits: limits.conversation,
-        };
-        PoolSettings {
-            language,
-            zygote: Arc::new(ZygoteCommand {
-                program,
-                arguments,
-                profile,
-                require_full: pool.require_full,
-                control_groups: control_groups.clone(),
-            }),
-            idle: pool.idle as usize,
-            running_max: pool.running as usize,
-            queue: QueueBounds { all: pool.queue as usize, of_one: pool.queue_per_client as usize },
-            recycle_after: pool.recycle_after,
-            recycle_age: Duration::from_secs(pool.recycle_seconds.into()),
-        }
-    }
 }
 
 /// The configuration that is in force and its file; where there is none, all defaults and an empty path.
@@ -327,7 +241,7 @@ fn load_document(
     match config_path(files) {
         Some(path) => {
             permissions::refuse_if_writable(&path)?;
-            let source = read(&path)?;
+            let source = read_source(&path)?;
             let mut document = document::Document::parse(&source, surroundings)?;
             document.digest = Some(digest::of_text(&source.text));
             document.expand_home(surroundings);
@@ -388,15 +302,15 @@ fn skills(document: &document::Skills, configuration: &Path, surroundings: &Surr
     let shared = document.directories.iter().map(|path| beside.join(surroundings.expand_home(path)));
     SkillSettings {
         enabled: document.enabled,
-        own: locate::state_directory().map(|state| state.join("skills")),
+        own: directories::state().map(|state| state.join("skills")),
         shared: shared.collect(),
     }
 }
 
 fn audit_settings(document: &document::Audit) -> Result<AuditSettings, ConfigError> {
-    let state = locate::state_directory();
+    let state = directories::state();
     let below_state = || state.as_ref().map(|state| state.join("audit"));
-    let directory = document.directory.clone().or_else(locate::logs_directory).or_else(below_state);
+    let directory = document.directory.clone().or_else(directories::logs).or_else(below_state);
     let directory = directory.ok_or(ConfigError::NoStateDirectory)?;
     Ok(AuditSettings {
         keys: state.unwrap_or_else(|| directory.clone()),
@@ -416,7 +330,7 @@ pub(crate) fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
     let own = match find_policy(files) {
         Some(path) => {
             permissions::refuse_if_writable(&path)?;
-            Policy::parse(read(&path)?)?
+            Policy::parse(read_source(&path)?)?
         }
         None => Policy::empty(),
     };
@@ -430,7 +344,7 @@ pub(crate) fn find_policy(files: &Files) -> Option<PathBuf> {
 
 /// The servers of any AI client's file, as they are written; `None` when it lists none.
 pub(crate) fn list_servers(path: &Path, surroundings: &Surroundings) -> Result<Option<Listing>, ConfigError> {
-    Ok(dialects::read(&read(path)?, surroundings)?)
+    Ok(dialects::read(&read_source(path)?, surroundings)?)
 }
 
 /// Whether an AI client's file has an entry for Lockhouse under a name of its user's choice.
@@ -455,7 +369,7 @@ pub(crate) fn load_token_file(files: &Files) -> Result<TokenFile, ConfigError> {
 
 /// Where values are kept that are not written down in the configuration.
 pub(crate) fn secrets_directory() -> Option<PathBuf> {
-    Some(locate::user_directory()?.join("secrets"))
+    Some(directories::configuration()?.join("secrets"))
 }
 
 /// Those of some files with secrets that others can read.
@@ -469,34 +383,10 @@ fn referenced_files(text: &str) -> impl Iterator<Item = &str> {
     after.filter_map(|after| after.split_once('}')).map(|(path, _)| path)
 }
 
-/// Where what outlives this process is kept, for this user.
-pub(crate) fn state_directory() -> Option<PathBuf> {
-    locate::state_directory()
-}
-
 /// Where `policy init` writes.
 pub(crate) fn policy_path(files: &Files) -> Result<PathBuf, ConfigError> {
-    let default = || locate::user_directory().map(|directory| directory.join("policy.toml"));
+    let default = || directories::configuration().map(|directory| directory.join("policy.toml"));
     files.policy.clone().or_else(default).ok_or(ConfigError::NoPolicyDirectory)
-}
-
-pub(crate) fn read(path: &Path) -> Result<Source, ConfigError> {
-    let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
-    let unusable = |reason: String| ConfigError::Unusable { path: path.to_owned(), reason };
-    let metadata = std::fs::metadata(path).map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err(unusable("it is not a regular file".into()));
-    }
-    if metadata.len() > FILE_BYTES_MAX {
-        return Err(unusable(format!("it has {} bytes, the limit is {FILE_BYTES_MAX}", metadata.len())));
-    }
-    let bytes = std::fs::read(path).map_err(unreadable)?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let line =
-            1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
-        unusable(format!("it is not UTF-8: line {line} has an invalid byte"))
-    })?;
-    Ok(Source { path: path.display().to_string(), text })
 }
 
 fn sessions(document: &document::Document) -> SessionSettings {
@@ -524,7 +414,7 @@ fn approvals(document: &document::Document) -> ApprovalSettings {
 
 /// The policy that is in force, if it was named or is the user's, and not everybody's.
 fn own_policy(files: &Files) -> Option<PolicyFile> {
-    let own = || locate::user_directory().map(|directory| directory.join("policy.toml"));
+    let own = || directories::configuration().map(|directory| directory.join("policy.toml"));
     let path = files.policy.clone().or_else(own)?;
     (find_policy(files).as_ref() == Some(&path)).then(|| PolicyFile::new(path))
 }

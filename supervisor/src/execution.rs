@@ -4,7 +4,6 @@
 //! requests, keeps the clock, and ends the worker whatever happens.
 
 mod answer;
-mod course;
 mod ending;
 mod held;
 mod shown;
@@ -24,15 +23,14 @@ use lockhouse_protocol::{
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-pub(crate) use answer::{Answer, InSession, Language, Refusal, Sandbox, Status, parsed};
-pub(crate) use course::{Begun, Course, Looks, Watch, looks};
+pub(crate) use answer::{Answer, InSession, Refusal, Sandbox, Status, parsed};
 pub(crate) use ending::{Ending, Limit};
 use held::CpuBudget;
 pub(crate) use held::{Held, Place};
-pub(crate) use shown::{Showing, Shown, Taken, part, shown, text_of, without_files};
+pub(crate) use shown::{Showing, Shown, Taken, shown, without_files};
 pub(crate) use stop::{Cancellation, Stop};
 
-use crate::ai_client::Clock;
+use crate::ai_client::{Clock, Course, Looks, TAIL_BYTES_MAX};
 use crate::gate::{Asked, CallRecord, Gate, Requester};
 use crate::pool::{Death, Worker, WorkerProcess};
 
@@ -275,7 +273,7 @@ impl Run<'_> {
         for (asked, _) in self.under_way.values() {
             *under_way.entry(format!("{}.{}", asked.server, asked.item)).or_default() += 1;
         }
-        let mut from = self.stdout.len().saturating_sub(course::TAIL_BYTES_MAX);
+        let mut from = self.stdout.len().saturating_sub(TAIL_BYTES_MAX);
         while !self.stdout.is_char_boundary(from) {
             from += 1;
         }

@@ -9,7 +9,9 @@ use lockhouse_protocol::ExecutionId;
 use serde::{Deserialize, Serialize};
 
 use crate::ai_client::OpenQuestions;
-use crate::execution::{Begun, Cancellation, Language, Looks, Stop};
+use crate::ai_client::{Begun, Looks};
+use crate::execution::{Cancellation, Stop};
+use crate::language::Language;
 use crate::sessions::SessionKey;
 
 /// All of them. Copies are the same ones.

@@ -23,25 +23,24 @@ use rmcp::model::{
     Implementation, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestMethod,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter,
-    UpdateTaskParams,
+    ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject, ServerCapabilities, ServerConfig,
+    SubscriptionFilter, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use direct::{Direct, List};
-pub(crate) use runs::RunSettings;
 use runs::{Runs, Tool, handle};
 pub(crate) use stdio::serve_stdio;
 
-use crate::access::{Owner, Principal};
-use crate::execution::Language;
+use crate::language::Language;
+use crate::principal::{Owner, Principal};
 use crate::results;
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
-use crate::telemetry::traces;
+use crate::telemetry::traces::{self, TraceContext};
 
 /// The tool list never changes while we run.
 const TOOLS_TTL_MS: u64 = 3_600_000;
@@ -114,9 +113,9 @@ impl ServerHandler for Front {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let span = traces::asked(&request.name, &context.meta);
+        let span = traces::asked(&request.name, trace_context(&context.meta));
         let answer = self.called(request, context).instrument(span.clone()).await;
-        traces::answered(&span, &answer);
+        record_answer(&span, &answer);
         answer
     }
 
@@ -412,4 +411,22 @@ fn timeout(seconds: &Value) -> Result<Duration, String> {
     let told = || "timeout_s must be a number of seconds above 0".to_owned();
     let seconds = seconds.as_f64().filter(|seconds| *seconds > 0.0).ok_or_else(told)?;
     Duration::try_from_secs_f64(seconds).map_err(|_| told())
+}
+
+/// What a client says of its trace.
+fn trace_context(meta: &RequestMetaObject) -> TraceContext {
+    TraceContext {
+        parent: meta.get_traceparent().map(str::to_owned),
+        state: meta.get_tracestate().map(str::to_owned),
+    }
+}
+
+fn record_answer(span: &Span, answer: &Result<CallToolResponse, ErrorData>) {
+    match answer {
+        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => {
+            traces::fail(span, "tool_error");
+        }
+        Ok(_) => {}
+        Err(error) => traces::answered_with_error(span, error.code.0),
+    }
 }

@@ -18,7 +18,7 @@ mod lookups;
 mod schema;
 mod scope;
 mod search;
-mod skills;
+mod skill_requests;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -30,14 +30,13 @@ use serde_json::json;
 
 pub(crate) use approvals::{
     Approval, ApprovalSettings, Approvals, Approvers, Ask, Decision as PersonsDecision, FromPerson,
-    FromSupervisor, PersonsAnswer, Seat, Through, Watcher,
+    FromSupervisor, PersonsAnswer, PolicyFile, Seat, Through, Watcher,
 };
 pub(crate) use asked::{Asked, CallRecord};
 pub(crate) use direct::Entries;
 pub(crate) use links::followed;
 pub(crate) use lookups::{in_a_word, standing};
 
-pub(crate) use arguments::nearest;
 pub(crate) use limits::Usage;
 pub(crate) use scope::{Scope, no_grant};
 pub(crate) use search::Search;
@@ -49,9 +48,10 @@ use force::Force;
 use limits::Limiter;
 use schema::Schemas;
 
-use crate::access::Principal;
 use crate::audit::Audit;
-use crate::catalog::{Catalogue, Changes, Language, Lesson};
+use crate::catalog::{Catalogue, Changes, Lesson};
+use crate::language::Language;
+use crate::principal::Principal;
 use crate::results::Results;
 use crate::skills::Skills;
 use crate::telemetry::{self, Stage};

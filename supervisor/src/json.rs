@@ -1,8 +1,10 @@
 //! How much a piece of JSON will cost, before it is paid, and a look into its text.
 
+mod cut;
 mod integers;
 mod text;
 
+pub(crate) use cut::{cut, cut_text, grouped, text_of};
 pub(crate) use integers::exact;
 pub(crate) use text::{Entry, JsonText, depth};
 

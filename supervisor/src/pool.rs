@@ -29,10 +29,10 @@ use queue::Queue;
 pub(crate) use queue::QueueBounds;
 pub(crate) use seal::Unsealed;
 pub(crate) use worker::{Death, Worker};
+use zygote::{Launch, Purpose, Told, ZygoteHandle};
 pub(crate) use zygote::{Prepared, ZygoteCommand};
-use zygote::{Purpose, Told, ZygoteHandle};
 
-use crate::access::Owner;
+use crate::principal::Owner;
 use crate::telemetry;
 
 /// Without other work, idle workers are refilled so long after the last lease.
@@ -99,7 +99,7 @@ fn bounded(reason: &str) -> String {
 pub(crate) struct PoolSettings {
     /// In figures.
     pub(crate) language: &'static str,
-    pub(crate) zygote: Arc<ZygoteCommand>,
+    pub(crate) zygote: ZygoteCommand,
     /// Sealed workers kept ahead of need.
     pub(crate) idle: usize,
     /// Executions at one time.
@@ -125,6 +125,9 @@ enum Event {
     Crashed(u32),
     ZygoteGone(PoolError, u32),
 }
+
+/// Where workers get control groups, or why they get none.
+pub(crate) type Groups = Result<ControlGroups, String>;
 
 /// What became of starting a zygote.
 pub(crate) type Start = Result<Prepared, Arc<PoolError>>;
@@ -160,11 +163,13 @@ impl Drop for Place {
 
 impl Pool {
     /// Starts the pool's task, and with it a zygote.
-    pub(crate) fn start(settings: PoolSettings) -> Self {
+    pub(crate) fn start(settings: PoolSettings, groups: &Groups) -> Self {
         let (events, inbox) = mpsc::unbounded_channel();
         let (prepared, watch) = watch::channel(None);
         let figures = SharedFigures::default();
-        tokio::spawn(Keeper::new(settings, events.clone(), prepared, figures.clone()).keep(inbox));
+        tokio::spawn(
+            Keeper::new(settings, groups.clone(), events.clone(), prepared, figures.clone()).keep(inbox),
+        );
         Self { events, prepared: watch, figures }
     }
 
@@ -211,6 +216,7 @@ impl Pool {
 /// The pool's task.
 struct Keeper {
     settings: PoolSettings,
+    launch: Arc<Launch>,
     events: mpsc::UnboundedSender<Event>,
     prepared: watch::Sender<Option<Start>>,
     zygote: Option<ZygoteHandle>,
@@ -240,11 +246,13 @@ struct Keeper {
 impl Keeper {
     fn new(
         settings: PoolSettings,
+        control_groups: Groups,
         events: mpsc::UnboundedSender<Event>,
         prepared: watch::Sender<Option<Start>>,
         figures: SharedFigures,
     ) -> Self {
         Self {
+            launch: Arc::new(Launch { command: settings.zygote.clone(), control_groups }),
             waiting: Queue::new(settings.queue),
             held: Duration::ZERO,
             settings,
@@ -492,16 +500,16 @@ impl Keeper {
         telemetry::zygote_started(self.settings.language, reason);
         self.last_generation += 1;
         let generation = self.last_generation;
-        let (command, events) = (self.settings.zygote.clone(), self.events.clone());
+        let (launch, events) = (self.launch.clone(), self.events.clone());
         tokio::spawn(async move {
-            let (later, admitting) = (events.clone(), Arc::clone(&command));
+            let (later, admitting) = (events.clone(), launch.clone());
             let told = move |told: Told| {
                 let event = match told {
                     Told::Born(newborn) => {
-                        let (later, command) = (later.clone(), Arc::clone(&admitting));
+                        let (later, launch) = (later.clone(), admitting.clone());
                         let purpose = newborn.purpose;
                         tokio::spawn(async move {
-                            let admitted = Worker::admit(newborn, &command).await;
+                            let admitted = Worker::admit(newborn, &launch).await;
                             later.send(Event::Admitted(admitted, purpose, generation))
                         });
                         return;
@@ -514,7 +522,7 @@ impl Keeper {
                 };
                 let _ = later.send(event);
             };
-            let started = zygote::start(&command, told).await;
+            let started = zygote::start(&launch, told).await;
             let _ = events.send(Event::ZygoteStarted(started, generation));
         });
     }

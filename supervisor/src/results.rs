@@ -15,7 +15,7 @@ use directory::Directory;
 use memory::{Kind, Memory};
 pub(crate) use part::part;
 
-use crate::access::Owner;
+use crate::principal::Owner;
 
 /// Results that are kept at one time.
 const COUNT_MAX: usize = 1_000;

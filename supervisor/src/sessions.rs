@@ -19,8 +19,9 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use name::{SessionKey, SessionName};
 pub(crate) use turn::Turn;
 
-use crate::access::Owner;
-use crate::execution::{Held, Language};
+use crate::execution::Held;
+use crate::language::Language;
+use crate::principal::Owner;
 
 /// Runs of one session that wait for their turn.
 const WAITING_MAX: usize = 16;

@@ -19,7 +19,7 @@ pub(crate) use name::Name;
 pub(crate) use skill::Skill;
 pub(crate) use store::{Draft, StoreError};
 
-use crate::gate::nearest;
+use lockhouse_policies::nearest;
 use store::{Store, folders};
 
 /// Directories that are shared.

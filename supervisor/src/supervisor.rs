@@ -1,9 +1,11 @@
 //! The parts, wired: configuration in, executions answered, everything ended in order.
 
 mod direct;
+mod gauges;
 mod health;
 mod policy_warnings;
 mod reload;
+mod settings;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,23 +15,27 @@ use lockhouse_protocol::ExecutionId;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::access::{NoRun, Principal, Quotas};
+use crate::ai_client::Looks;
 use crate::ai_client::{AiClient, Line, OpenQuestions};
 use crate::audit::{Audit, AuditError, End, Program, RefusedRun};
-use crate::config::{ConfigError, Settings};
-use crate::execution::{self, Answer, Cancellation, Held, Language, Looks, Place, Refusal, Sandbox, Stop};
+use crate::execution::{self, Answer, Cancellation, Held, Place, Refusal, Sandbox, Stop};
 use crate::executions::Executions;
 use crate::gate::{Approvers, Gate, Requester, Scope};
+use crate::language::Language;
+use crate::lifecycle::Life;
 use crate::pool::{ControlGroups, Pool, PoolError, Start};
+use crate::principal::Principal;
+use crate::quotas::{NoRun, Quotas};
 use crate::results::Results;
-use crate::service::Life;
 use crate::sessions::{NoTurn, SessionKey, Sessions, Turn};
 use crate::skills::Skills;
 use crate::telemetry::{self, Stage, traces};
 use crate::upstream::{Caller, Upstreams};
 pub(crate) use direct::Landed;
+pub(crate) use gauges::set as set_gauges;
 pub(crate) use health::Health;
 use reload::InForce;
+pub(crate) use settings::{RunSettings, Settings};
 
 /// How long an execution waits for a worker, at least.
 const LEASE_PATIENCE: Duration = Duration::from_secs(20);
@@ -39,15 +45,6 @@ const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// Bytes of a frame that are not the reply itself.
 const FRAME_OVERHEAD: usize = 1024;
-
-/// Why the supervisor does not start.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StartError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Audit(#[from] AuditError),
-}
 
 /// One request to run code.
 #[derive(Debug)]
@@ -86,7 +83,7 @@ impl Supervisor {
         settings: Settings,
         policy: Policy,
         languages: &[Language],
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, AuditError> {
         let results = Results::in_memory(settings.results);
         Self::start_with(settings, policy, languages, results)
     }
@@ -97,7 +94,7 @@ impl Supervisor {
         policy: Policy,
         languages: &[Language],
         results: Results,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, AuditError> {
         let audit = Audit::open(settings.audit.clone())?;
         for refusal in &settings.refused {
             tracing::warn!("{refusal}");
@@ -114,15 +111,10 @@ impl Supervisor {
             if !languages.contains(&language) {
                 return Err(format!("{} was not started", language.as_str()));
             }
-            let pool = match language {
-                Language::Python => settings.python(&groups),
-                Language::Typescript => settings.typescript(&groups),
-            };
-            let told = |error: ConfigError| {
+            let pool = settings.pool(language).inspect_err(|error| {
                 tracing::info!("{} is not available: {error}", language.as_str());
-                error.to_string()
-            };
-            pool.map(Pool::start).map_err(told)
+            })?;
+            Ok(Pool::start(pool.clone(), &groups))
         };
         let (python, typescript) = (pool(Language::Python), pool(Language::Typescript));
         let in_force = Mutex::new(InForce::new(gate, settings.digest.clone()));
@@ -348,7 +340,7 @@ impl Supervisor {
         let (code, approvers) = (request.code.as_str().into(), self.approvers.clone());
         let audit = gate.audit();
         let scope = scope.within(&gate.servers());
-        let language = Some(request.language.into());
+        let language = Some(request.language);
         let from = Requester::new(caller, language, principal.clone(), scope, code, approvers, audit.clone());
         let program = Program {
             language: request.language,

@@ -5,7 +5,6 @@
 //! worker or a server has made up becomes one.
 
 mod catalogue;
-mod gauges;
 pub(crate) mod log;
 pub(crate) mod traces;
 
@@ -14,8 +13,6 @@ use std::time::Duration;
 
 use metrics::{counter, gauge, histogram};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-
-use crate::supervisor::Supervisor;
 
 /// Seconds, from what a record of the log takes to what a long run does.
 const BUCKETS: [f64; 14] =
@@ -66,10 +63,10 @@ pub(crate) fn install() {
     });
 }
 
-/// The figures, as Prometheus reads them. None where none are kept.
-pub(crate) fn render(supervisor: &Supervisor) -> Option<String> {
+/// The figures, as Prometheus reads them, once `set_gauges` has set those that are looked up. None where none are kept.
+pub(crate) fn render(set_gauges: impl FnOnce()) -> Option<String> {
     let handle = FIGURES.get()?;
-    gauges::set(supervisor);
+    set_gauges();
     Some(handle.render())
 }
 

@@ -2,7 +2,6 @@
 //!
 //! A call needs a [`PermittedCall`], which only the policy's decision makes: there is no other way in.
 
-mod allowance;
 mod auth;
 mod broken;
 mod cache;
@@ -32,7 +31,6 @@ mod probe;
 mod process;
 mod request;
 mod result;
-mod secrets;
 mod slots;
 mod start;
 mod status;
@@ -46,7 +44,8 @@ use std::sync::Arc;
 use lockhouse_protocol::ServerName;
 use tokio::sync::Semaphore;
 
-pub(crate) use allowance::Allowance;
+use crate::secrets::Secrets;
+
 pub(crate) use auth::{Login, LoginError, log_out};
 pub(crate) use cache::remembered;
 pub(crate) use callers::Caller;
@@ -59,7 +58,6 @@ pub(crate) use definition::{
 pub(crate) use notices::{Notice, Notices};
 pub(crate) use pins::{Change, Pins, Review};
 pub(crate) use places::Places;
-pub(crate) use secrets::Secrets;
 pub(crate) use slots::Slot;
 pub(crate) use status::Ending;
 pub(crate) use wire::{Failed, Verb, Wire};

@@ -9,15 +9,14 @@ use axum::http::request::Parts;
 use serde::Deserialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::allowance::Allowance;
 use super::failures::Failures;
 use super::oauth::{OauthSettings, ResourceServer};
 use super::peer::{Peer, Users};
-use super::quotas::ClientLimits;
 use super::refused::{Challenge, Refused, Why};
 use super::token;
 use super::tokens::{TokenFile, Tokens};
-use super::{Owner, Principal};
+use crate::principal::{Owner, Principal};
+use crate::quotas::{Allowance, ClientLimits};
 
 /// A way to prove who one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

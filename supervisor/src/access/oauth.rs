@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::refused::Why;
-use super::{Principal, Standing};
+use crate::principal::{Principal, Standing};
 use claims::{Claims, in_words};
 use keys::Keys;
 

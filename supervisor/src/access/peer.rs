@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use nix::unistd::{Uid, User, geteuid};
 use serde::Deserialize;
 
-use super::{Principal, Standing};
+use crate::principal::{Principal, Standing};
 
 /// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ pub(crate) use file::TokenFile;
 
 use super::refused::Why;
 use super::token::{Digest, Token};
-use super::{Principal, Standing};
+use crate::principal::{Principal, Standing};
 
 /// How often it is looked whether somebody's token was revoked who asks for nothing more.
 const EVERY: Duration = Duration::from_secs(1);

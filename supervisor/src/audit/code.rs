@@ -10,9 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use super::line::hash;
-use crate::catalog::hex;
-use crate::execution::Language;
 use crate::files;
+use crate::language::Language;
+use data_encoding::HEXLOWER;
 
 const DIRECTORY: &str = "code";
 /// Programs are smaller than this by configuration.
@@ -169,7 +169,7 @@ pub(crate) fn compare(directory: &Path, recorded: Recorded<'_>) -> io::Result<Ke
             content
         }
     };
-    let found = hex(&hash(&content));
+    let found = HEXLOWER.encode(&hash(&content));
     Ok(match String::from_utf8(content) {
         Ok(text) if found == code => Kept::Genuine(text),
         Ok(text) if found == expected => Kept::Redacted(text),
@@ -204,7 +204,7 @@ mod tests {
 
     fn kept(text: &str) -> (tempfile::TempDir, String, PathBuf) {
         let directory = tempfile::tempdir().expect("a directory");
-        let hash = hex(&hash(text.as_bytes()));
+        let hash = HEXLOWER.encode(&hash(text.as_bytes()));
         let store = Store::new(directory.path().to_owned());
         store.keep(Language::Python, text, &hash).expect("kept");
         store.sync().expect("on the disk");

@@ -1,11 +1,11 @@
 //! One hash for the files that something was read from.
 
 use super::line::hash;
-use crate::catalog::hex;
+use data_encoding::HEXLOWER;
 
 /// The SHA-256 of one text.
 pub(crate) fn of_text(text: &str) -> String {
-    hex(&hash(text.as_bytes()))
+    HEXLOWER.encode(&hash(text.as_bytes()))
 }
 
 /// What stands for several files: of one its own hash, of several the hash of their hashes, one a line in their order.

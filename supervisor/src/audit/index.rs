@@ -16,8 +16,8 @@ use serde::Deserialize;
 use super::line::{Body, Chain, Hash, hash};
 use super::segment::SegmentName;
 use super::sign::Secrets;
-use crate::catalog::hex;
 use crate::files;
+use data_encoding::HEXLOWER;
 
 pub(super) const INDEX: &str = "segments.jsonl";
 /// Longer than any line of it.
@@ -119,7 +119,7 @@ impl Index {
         name: &SegmentName,
         first: Hash,
     ) -> io::Result<()> {
-        let body = Body::new("opened").text("segment", name.as_str()).text("first", &hex(&first));
+        let body = Body::new("opened").text("segment", name.as_str()).text("first", &HEXLOWER.encode(&first));
         self.add(now, secrets, &body)
     }
 
@@ -133,7 +133,7 @@ impl Index {
         last: Hash,
     ) -> io::Result<()> {
         let body = Body::new("closed").text("segment", name.as_str());
-        self.add(now, secrets, &body.number("last_seq", last_seq).text("last", &hex(&last)))
+        self.add(now, secrets, &body.number("last_seq", last_seq).text("last", &HEXLOWER.encode(&last)))
     }
 
     /// A segment is so old that it goes.
@@ -171,7 +171,7 @@ impl Index {
         }
         let Some((seq, last)) = last.filter(|_| end >= bytes_min) else { return Ok(()) };
         let mut kept = Vec::new();
-        let body = Body::new("cut").text("last", &hex(&last));
+        let body = Body::new("cut").text("last", &HEXLOWER.encode(&last));
         Chain { seq, prev: last }.push_signed(&mut kept, now, &body, secrets);
         kept.extend_from_slice(&text[end..]);
         files::replace_for_service(&directory.join(INDEX), &kept)

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use sha2::{Digest as _, Sha256};
 
 use super::sign::Secrets;
-use crate::catalog::hex;
+use data_encoding::HEXLOWER;
 
 /// What stands before the signature of a record. Signed is everything before it.
 pub(super) const SIGNATURE: &str = ",\"signature\":\"";
@@ -119,14 +119,14 @@ impl Chain {
         secrets: &Secrets,
     ) {
         let line = self.open_line(now, body);
-        let signature = hex(&secrets.sign(line.as_bytes()));
+        let signature = HEXLOWER.encode(&secrets.sign(line.as_bytes()));
         self.finish(lines, format!("{line}{SIGNATURE}{signature}\"}}"));
     }
 
     fn open_line(&self, now: SystemTime, body: &Body) -> String {
         let mut line = String::with_capacity(body.0.len() + 160);
         let _ = write!(line, "{{\"seq\":{},\"prev\":\"", self.seq);
-        line.push_str(&hex(&self.prev));
+        line.push_str(&HEXLOWER.encode(&self.prev));
         let _ = write!(line, "\",\"time\":\"{}\",", humantime::format_rfc3339_micros(now));
         line.push_str(&body.0);
         line
@@ -162,7 +162,10 @@ mod tests {
         let text = String::from_utf8(lines).expect("text");
         let [one, two] = text.lines().collect::<Vec<_>>()[..] else { panic!("two lines: {text}") };
         let record: serde_json::Value = serde_json::from_str(two).expect("JSON");
-        assert_eq!((&record["seq"], &record["prev"]), (&1.into(), &hex(&hash(one.as_bytes())).into()));
+        assert_eq!(
+            (&record["seq"], &record["prev"]),
+            (&1.into(), &HEXLOWER.encode(&hash(one.as_bytes())).into())
+        );
         assert_eq!(
             (&record["server"], &record["time"]),
             (&"a\nb".into(), &"1970-01-01T00:00:00.000000Z".into())

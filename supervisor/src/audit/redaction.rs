@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::upstream::Secrets;
+use crate::secrets::Secrets;
 
 /// Names of arguments whose values are not kept, where nothing else is configured.
 pub(crate) const REDACTED: [&str; 14] = [

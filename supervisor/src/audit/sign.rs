@@ -7,8 +7,8 @@ use aws_lc_rs::hmac;
 use aws_lc_rs::rand::{self, SystemRandom};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 
-use crate::catalog::hex;
 use crate::files;
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 
 /// PKCS#8.
 const KEY_FILE: &str = "audit-key";
@@ -93,11 +93,11 @@ pub(crate) struct PublicKey(Vec<u8>);
 impl PublicKey {
     /// From 64 hexadecimal digits.
     pub(crate) fn from_hex(text: &str) -> Option<Self> {
-        unhex(text).filter(|bytes| bytes.len() == 32).map(Self)
+        HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok().filter(|bytes| bytes.len() == 32).map(Self)
     }
 
     pub(crate) fn to_hex(&self) -> String {
-        hex(&self.0)
+        HEXLOWER.encode(&self.0)
     }
 
     /// The one of this directory, if there is one.
@@ -113,16 +113,9 @@ impl PublicKey {
 
     /// Whether the owner of the key signed this text.
     pub(super) fn verifies(&self, text: &[u8], signature: &str) -> bool {
-        let Some(signature) = unhex(signature) else { return false };
+        let Ok(signature) = HEXLOWER_PERMISSIVE.decode(signature.as_bytes()) else { return false };
         UnparsedPublicKey::new(&ED25519, &self.0).verify(&[DOMAIN, text].concat(), &signature).is_ok()
     }
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
 #[cfg(test)]
@@ -137,7 +130,7 @@ mod tests {
         let again = Secrets::of(directory.path()).expect("read");
         assert_eq!(one.public_key(), again.public_key());
         assert_eq!(one.hash(b"1234"), again.hash(b"1234"));
-        let signature = hex(&again.sign(b"text"));
+        let signature = HEXLOWER.encode(&again.sign(b"text"));
         let key = PublicKey::of(directory.path()).expect("readable").expect("there");
         assert_eq!(PublicKey::from_hex(&key.to_hex()).as_ref(), Some(&key));
         assert!(key.verifies(b"text", &signature));

@@ -20,9 +20,9 @@ use super::read::ReadError;
 use super::segment::{SegmentName, segments};
 use super::sign::PublicKey;
 use super::writer::VERSION;
-use crate::catalog::hex;
 use crate::files;
 use chain::{Rules, Walked, walk};
+use data_encoding::HEXLOWER;
 use lines::{Lines, Members};
 use programs::Programs;
 
@@ -308,7 +308,7 @@ fn against_index(name: &str, told: &Told, listed: Option<Option<&Listed>>, tell:
         }
         return;
     };
-    if *first != hex(&walked.first) {
+    if *first != HEXLOWER.encode(&walked.first) {
         fault(tell, name, "made anew: the index says that it begins otherwise".into());
     }
     match closed {
@@ -317,7 +317,7 @@ fn against_index(name: &str, told: &Told, listed: Option<Option<&Listed>>, tell:
                 format!("truncated: it ends with record {}, and the index says {last_seq}", walked.last_seq);
             fault(tell, name, what);
         }
-        Some((_, last)) if *last != hex(&walked.last) => {
+        Some((_, last)) if *last != HEXLOWER.encode(&walked.last) => {
             fault(tell, name, "made anew: the index says that it ends otherwise".into());
         }
         _ => {}

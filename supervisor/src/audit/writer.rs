@@ -10,7 +10,7 @@ use super::index::Index;
 use super::line::{Body, Chain, moment};
 use super::segment::{Lines, SegmentName, day};
 use super::sign::Secrets;
-use crate::catalog::hex;
+use data_encoding::HEXLOWER;
 
 /// Of the format. A reader that knows another one says so.
 pub(super) const VERSION: u32 = 1;
@@ -233,7 +233,7 @@ fn begin(
     aws_lc_rs::rand::fill(&mut start).map_err(|_| io::Error::other("there are no random numbers"))?;
     let body = Body::new("open").number("version", VERSION).text("segment", name.as_str());
     let body = body.text("key", &secrets.public_key().to_hex()).number("process", std::process::id());
-    let body = body.text("lockhouse", env!("CARGO_PKG_VERSION")).text("start", &hex(&start));
+    let body = body.text("lockhouse", env!("CARGO_PKG_VERSION")).text("start", &HEXLOWER.encode(&start));
     let body = body.text_if("previous", previous.map(|(name, _)| name.as_str()));
     let mut chain = Chain { seq: 0, prev: previous.map_or([0; 32], |(_, chain)| chain.prev) };
     let mut line = Vec::new();

@@ -1,5 +1,6 @@
 //! Whether two definitions of a tool say the same.
 
+use data_encoding::HEXLOWER;
 use lockhouse_protocol::ServerName;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -11,7 +12,7 @@ use crate::json;
 pub(super) fn fingerprint(definition: &Value) -> String {
     let mut hasher = Sha256::new();
     feed(&mut hasher, definition);
-    hex(&hasher.finalize())
+    HEXLOWER.encode(&hasher.finalize())
 }
 
 /// The text of a definition, of which nothing but what was compared can be read: where a member is there twice, a reader may
@@ -41,7 +42,7 @@ pub(crate) fn digest<'a>(server: &ServerName, is_all: bool, tools: impl Iterator
     for (name, fingerprint) in tools {
         hasher.update(format!("{name} {fingerprint}\n"));
     }
-    hex(&hasher.finalize())
+    HEXLOWER.encode(&hasher.finalize())
 }
 
 /// Every value with its kind and its length, so that no two definitions are written alike.
@@ -65,13 +66,6 @@ fn feed(hasher: &mut Sha256, value: &Value) {
             hasher.update(format!("s{}:{text}", text.len()));
         }
     }
-}
-
-/// Lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
 #[cfg(test)]

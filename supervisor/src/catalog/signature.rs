@@ -1,6 +1,7 @@
 //! A tool on one line, as a model reads it.
 
-use super::types::{Inline, Language, Object, Shape, inline};
+use super::types::{Inline, Object, Shape, inline};
+use crate::language::Language;
 
 const PARAMETERS_MAX: usize = 40;
 const TYPE_CHARS_MAX: usize = 240;
@@ -40,16 +41,16 @@ impl Signature<'_> {
 
     /// `list_issues({ owner: string, repo: string, state?: string })`
     pub(super) fn typescript(&self) -> String {
-        let types = Inline { language: Language::TypeScript, shape: self.input };
+        let types = Inline { language: Language::Typescript, shape: self.input };
         let parameters = self.arguments.fields.iter().map(|field| {
-            let name = inline::key(&field.name, Language::TypeScript);
+            let name = inline::key(&field.name, Language::Typescript);
             let kind = types.text(&field.kind, TYPE_CHARS_MAX);
             (field.required, format!("{name}{}: {kind}", if field.required { "" } else { "?" }))
         });
         let parameters = folded(parameters);
         let parameters = if parameters.is_empty() { parameters } else { format!("{{ {parameters} }}") };
         let returns =
-            self.returns(Language::TypeScript).map(|kind| format!(": Promise<{kind}>")).unwrap_or_default();
+            self.returns(Language::Typescript).map(|kind| format!(": Promise<{kind}>")).unwrap_or_default();
         format!("{}({parameters}){returns}", self.identifier)
     }
 
@@ -63,7 +64,7 @@ impl Signature<'_> {
 /// The type of results that have this schema, in Python and TypeScript.
 pub(super) fn of_results(schema: &serde_json::Value) -> [String; 2] {
     let shape = super::types::read(schema);
-    [Language::Python, Language::TypeScript]
+    [Language::Python, Language::Typescript]
         .map(|language| Inline { language, shape: &shape }.text(&shape.kind, RETURNS_CHARS_MAX))
 }
 

@@ -19,23 +19,6 @@ pub(crate) use schema::read;
 pub(crate) use tests::schemas;
 pub(crate) use text::{comment_lines, quoted};
 
-/// The languages that programs are written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Language {
-    Python,
-    TypeScript,
-}
-
-impl Language {
-    /// The member of JSON objects that holds a signature or a type in this language.
-    pub(crate) fn key(self) -> &'static str {
-        match self {
-            Self::Python => "python",
-            Self::TypeScript => "typescript",
-        }
-    }
-}
-
 /// What values a schema permits, as far as types can say it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Type {

@@ -52,7 +52,7 @@ fn tell(path: Option<PathBuf>, loaded: &Loaded, format: Format) {
         Ok(settings) => settings,
         Err(fault) => return tell_fault(fault, format),
     };
-    let count = settings.servers.len();
+    let count = settings.engine.servers.len();
     let servers = if count == 1 { "1 server".to_owned() } else { format!("{count} servers") };
     match path {
         Some(path) => println!("{} is valid; {servers} can be used", harmless(&path.display().to_string())),
@@ -80,7 +80,7 @@ fn to_json(path: Option<PathBuf>, loaded: &Loaded) -> Value {
             let warnings = settings.readable_secrets();
             json!({
                 "valid": true, "file": file, "errors": [],
-                "servers": settings.servers.keys().map(|name| name.as_str()).collect::<Value>(),
+                "servers": settings.engine.servers.keys().map(|name| name.as_str()).collect::<Value>(),
                 "not_used": settings.unused.iter().map(unused).collect::<Value>(),
                 "warnings": warnings.iter().map(|secret| json!({"message": secret.to_string()})).collect::<Value>(),
             })

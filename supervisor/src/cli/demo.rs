@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{UNAVAILABLE, complain, table};
 use crate::config::{Files, Settings};
-use crate::execution::{Answer, Language, parsed};
+use crate::execution::{Answer, parsed};
+use crate::language::Language;
 use crate::supervisor::{CodeRequest, Supervisor};
 use crate::upstream::{Reach, ServerCommand, ServerDefinition, ServerLimits};
 
@@ -38,12 +39,12 @@ pub(crate) async fn demo() -> ExitCode {
 async fn shown() -> Result<bool, Box<dyn std::error::Error>> {
     let scratch = Scratch::new()?;
     let mut settings = Settings::load(&Files::default())?;
-    settings.audit.directory = scratch.0.join("audit");
-    settings.audit.keys = scratch.0.clone();
+    settings.engine.audit.directory = scratch.0.join("audit");
+    settings.engine.audit.keys = scratch.0.clone();
     let shop = ServerName::new("shop")?;
-    settings.servers = BTreeMap::from([(shop.clone(), demo_server()?)]);
+    settings.engine.servers = BTreeMap::from([(shop.clone(), demo_server()?)]);
     let policy = Policy::parse(Source { path: "policy.toml".into(), text: POLICY.into() })?;
-    let supervisor = Supervisor::start(settings, policy, &[Language::Python, Language::Typescript])?;
+    let supervisor = Supervisor::start(settings.engine, policy, &[Language::Python, Language::Typescript])?;
 
     println!(
         "Upstream server `shop`: customers, orders and tickets of a web shop. The policy of this demo:\n"

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::terminal::harmless;
 use super::{UNAVAILABLE, load, start_with, table};
 use crate::config::{Files, ReadableSecret};
-use crate::execution::Language;
+use crate::language::Language;
 use crate::pool::PoolError;
 use crate::protections::describe;
 use crate::supervisor::{CodeRequest, Supervisor};
@@ -51,8 +51,8 @@ pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
         Err(status) => return status,
     };
     let secrets = settings.readable_secrets();
-    settings.servers.clear();
-    let supervisor = match start_with(settings, policy, &languages) {
+    settings.engine.servers.clear();
+    let supervisor = match start_with(settings.engine, policy, &languages) {
         Ok(supervisor) => supervisor,
         Err(status) => return status,
     };

@@ -12,9 +12,9 @@ use super::consent::Consent;
 use super::terminal::harmless;
 use super::{complain_config, table};
 use crate::config::{
-    self, Client, ConfigError, Edit, Entry, Files, Settings, Surroundings, back_up, keep, looks_secret,
-    own_table,
+    self, Client, ConfigError, Edit, Entry, Files, Settings, Surroundings, keep, looks_secret, own_table,
 };
+use crate::text_files::back_up;
 use candidate::{Candidate, Judge};
 
 /// What to import.
@@ -46,7 +46,7 @@ fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, ConfigEr
     let sources = sources(arguments.from.as_deref(), &surroundings);
     let settings = Settings::load(files)?;
     let edit = Edit::open(files)?;
-    let mut judge = Judge::new(&settings.servers, &edit, &surroundings);
+    let mut judge = Judge::new(&settings.engine.servers, &edit, &surroundings);
     let mut candidates = Vec::new();
     for source in &sources {
         match config::list_servers(&source.path, &surroundings) {

@@ -10,9 +10,8 @@ use similar::{ChangeTag, TextDiff};
 use super::consent::Consent;
 use super::terminal::harmless;
 use super::{UNAVAILABLE, USAGE, complain, complain_config};
-use crate::config::{
-    self, Client, ConfigError, Files, Insertion, StartEntry, Surroundings, back_up, insert, replace,
-};
+use crate::config::{self, Client, ConfigError, Files, Insertion, StartEntry, Surroundings, insert};
+use crate::text_files::{read_source, back_up, replace};
 
 /// Which AI client to point at Lockhouse.
 #[derive(Debug, clap::Args)]
@@ -113,7 +112,7 @@ fn change(
     surroundings: &Surroundings,
 ) -> Result<Option<Insertion>, ConfigError> {
     let source = match path.exists() {
-        true => config::read(path)?,
+        true => read_source(path)?,
         false => Source { path: path.display().to_string(), text: String::new() },
     };
     if config::points_at_us(&source, surroundings) {

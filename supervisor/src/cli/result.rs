@@ -6,9 +6,9 @@ use lockhouse_protocol::ResultHandle;
 
 use super::terminal::for_stdout;
 use super::{USAGE, complain, complain_config};
-use crate::access::Owner;
 use crate::config::{self, Files};
-use crate::execution;
+use crate::json;
+use crate::principal::Owner;
 use crate::results::{Bounds, Results, part};
 
 /// What to print.
@@ -39,7 +39,7 @@ pub(super) fn result(files: &Files, arguments: &Arguments) -> ExitCode {
         Err(not_kept) => return complain(&not_kept, USAGE),
     };
     if arguments.offset.is_none() && !arguments.json {
-        let text = execution::text_of(&json);
+        let text = json::text_of(&json);
         println!("{}", for_stdout(text.as_deref().unwrap_or(&json)));
         return ExitCode::SUCCESS;
     }
@@ -56,7 +56,7 @@ pub(super) fn result(files: &Files, arguments: &Arguments) -> ExitCode {
 
 /// The results of `lockhouse run`, without those whose time is over.
 pub(super) fn kept(bounds: Bounds) -> Results {
-    match config::state_directory() {
+    match crate::directories::state() {
         Some(state) => {
             let results = Results::in_directory(state.join("results"), bounds);
             results.tidy();

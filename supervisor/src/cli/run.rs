@@ -14,13 +14,15 @@ use tokio_util::sync::CancellationToken;
 use super::approvals::keyboard::Keyboard;
 use super::approvals::screen::{Event, Reply, Screen};
 use super::approvals::{ANSWERS_MAX, EVENTS_MAX};
+use super::language::LanguageName;
 use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, load, result, started};
-use crate::access::Owner;
 use crate::config::Files;
 use crate::control::ControlSocket;
-use crate::execution::{self, Answer, Language, Refusal, Showing};
+use crate::execution::{self, Answer, Refusal, Showing};
 use crate::gate::{FromSupervisor, Seat, Watcher};
+use crate::language::Language;
+use crate::principal::Owner;
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// Bytes that are read of a program: beyond any limit that can be configured for code.
@@ -37,7 +39,7 @@ pub(super) struct Arguments {
     code: Option<String>,
     /// Language [default: by the ending of FILE]
     #[arg(long)]
-    language: Option<Language>,
+    language: Option<LanguageName>,
     /// Seconds until the program is stopped; at most what the configuration gives
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<f64>,
@@ -97,8 +99,8 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
 
 fn start(files: &Files, language: Language) -> Result<Supervisor, ExitCode> {
     let (settings, policy) = load(files)?;
-    let results = result::kept(settings.results);
-    started(Supervisor::start_with(settings, policy, &[language], results))
+    let results = result::kept(settings.engine.results);
+    started(Supervisor::start_with(settings.engine, policy, &[language], results))
 }
 
 /// Puts questions to whoever sits at this terminal.
@@ -143,6 +145,7 @@ fn request(arguments: Arguments) -> Result<CodeRequest, String> {
     };
     let language = arguments
         .language
+        .map(Language::from)
         .or(by_ending)
         .ok_or("say which language: --language python or --language typescript")?;
     let timeout = match arguments.timeout.map(Duration::try_from_secs_f64) {

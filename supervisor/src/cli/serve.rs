@@ -8,12 +8,13 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{UNAVAILABLE, USAGE, complain, load, read, start_with};
 use crate::audit::ReloadCause;
-use crate::config::Files;
+use crate::config::{Files, Settings};
 use crate::control::ControlSocket;
-use crate::execution::Language;
 use crate::front;
 use crate::front::http::{Address, Certificate, HttpSettings, NotOpened, OpenDoor, serve_figures};
-use crate::service::{Life, notify};
+use crate::language::Language;
+use crate::lifecycle::Life;
+use crate::notify;
 use crate::supervisor::Supervisor;
 use crate::telemetry;
 use crate::upstream::NESTED;
@@ -63,10 +64,11 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         telemetry::install();
     }
     let certificate = door.as_ref().map(OpenDoor::certificate);
-    let supervisor = match start_with(settings, policy, &[Language::Python, Language::Typescript]) {
-        Ok(supervisor) => Arc::new(supervisor),
-        Err(status) => return status,
-    };
+    let supervisor =
+        match start_with(settings.engine.clone(), policy, &[Language::Python, Language::Typescript]) {
+            Ok(supervisor) => Arc::new(supervisor),
+            Err(status) => return status,
+        };
     supervisor.warn_about_first_policy();
     let closing = supervisor.life().closing().clone();
     end_on_signal(supervisor.life(), is_http);
@@ -88,9 +90,9 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     let served = tokio::select! {
         served = serving => served,
         reason = supervisor.unprotected() => Err(reason),
-        served = figures(&supervisor, is_http) => served.map(|never| match never {}),
-        never = reload_on_signal(&supervisor, files, certificate.as_ref()) => match never {},
-        never = reload_on_answer(&supervisor, files) => match never {},
+        served = figures(&supervisor, &settings.metrics, is_http) => served.map(|never| match never {}),
+        never = reload_on_signal(&supervisor, &settings, files, certificate.as_ref()) => match never {},
+        never = reload_on_answer(&supervisor, &settings, files) => match never {},
     };
     supervisor.life().close();
     supervisor.close().await;
@@ -116,6 +118,7 @@ async fn open(settings: HttpSettings, listen: Vec<Address>) -> Result<OpenDoor, 
 /// SIGHUP: what is written now takes effect, or what was in force stays and the reason is told.
 async fn reload_on_signal(
     supervisor: &Supervisor,
+    first: &Settings,
     files: &Files,
     certificate: Option<&Certificate>,
 ) -> Infallible {
@@ -133,25 +136,33 @@ async fn reload_on_signal(
         if let Some(certificate) = certificate {
             certificate.reload();
         }
-        reload(supervisor, files, ReloadCause::Signal);
+        reload(supervisor, first, files, ReloadCause::Signal);
     }
 }
 
 /// An answer to a question changed the policy file: whoever gave it waits until it is in force.
-async fn reload_on_answer(supervisor: &Supervisor, files: &Files) -> Infallible {
+async fn reload_on_answer(supervisor: &Supervisor, first: &Settings, files: &Files) -> Infallible {
     while let Some(waits) = supervisor.approvers().policy_changed().await {
-        reload(supervisor, files, ReloadCause::Approval);
+        reload(supervisor, first, files, ReloadCause::Approval);
         let _ = waits.send(());
     }
     std::future::pending().await
 }
 
-fn reload(supervisor: &Supervisor, files: &Files, cause: ReloadCause) {
+/// What was configured at the start, `first`, counts for everything but servers and policy.
+fn reload(supervisor: &Supervisor, first: &Settings, files: &Files, cause: ReloadCause) {
     notify::reloading();
     let read = read(files);
     telemetry::reloaded(read.is_ok());
     match read {
-        Ok((settings, policy)) => supervisor.reload(cause, settings, policy),
+        Ok((settings, policy)) => {
+            let changed = first.that_need_a_restart(&settings);
+            if !changed.is_empty() {
+                let changed = changed.join(", ");
+                tracing::warn!("what has changed in {changed} takes effect when Lockhouse is started again");
+            }
+            supervisor.reload(cause, settings.engine, policy);
+        }
         Err(error) => {
             tracing::error!("the configuration was not loaded again, and what was in force stays:\n{error}");
             supervisor.reload_refused(cause, &error.without_excerpts());
@@ -161,8 +172,12 @@ fn reload(supervisor: &Supervisor, files: &Files, cause: ReloadCause) {
 }
 
 /// Figures for whoever reaches the addresses that are configured for them.
-async fn figures(supervisor: &Arc<Supervisor>, is_http: bool) -> Result<Infallible, String> {
-    if is_http { serve_figures(supervisor).await } else { std::future::pending().await }
+async fn figures(
+    supervisor: &Arc<Supervisor>,
+    addresses: &[Address],
+    is_http: bool,
+) -> Result<Infallible, String> {
+    if is_http { serve_figures(supervisor, addresses).await } else { std::future::pending().await }
 }
 
 /// SIGTERM and SIGINT: runs that are under way are let come to their end where there is more than one client. The second

@@ -20,8 +20,8 @@ use lockhouse_protocol::ServerName;
 use super::terminal::harmless;
 use super::{USAGE, complain_config};
 use crate::config::{Files, Settings};
-use crate::gate::nearest;
 use crate::upstream::ServerDefinition;
+use lockhouse_policies::nearest;
 
 pub(super) use add::hint;
 
@@ -76,7 +76,7 @@ fn load(files: &Files) -> Result<Settings, ExitCode> {
 
 /// The server of this name, or words about those that there are.
 fn find<'a>(settings: &'a Settings, name: &str) -> Result<(&'a ServerName, &'a ServerDefinition), ExitCode> {
-    let found = settings.servers.iter().find(|(known, _)| known.as_str() == name);
+    let found = settings.engine.servers.iter().find(|(known, _)| known.as_str() == name);
     found.ok_or_else(|| unknown(settings, name))
 }
 
@@ -86,10 +86,12 @@ fn unknown(settings: &Settings, name: &str) -> ExitCode {
         eprintln!("lockhouse: server {name:?} of {origin} is left out: {reason}");
         return ExitCode::from(USAGE);
     }
-    let known = || settings.servers.keys().map(ServerName::as_str);
+    let known = || settings.engine.servers.keys().map(ServerName::as_str);
     let told = match nearest(name, known()) {
         Some(meant) => format!("did you mean {meant}?"),
-        None if settings.servers.is_empty() => "none is configured; `lockhouse server add` adds one".into(),
+        None if settings.engine.servers.is_empty() => {
+            "none is configured; `lockhouse server add` adds one".into()
+        }
         None => "`lockhouse server list` shows all".into(),
     };
     eprintln!("lockhouse: there is no server {name:?}; {told}");

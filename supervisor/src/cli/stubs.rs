@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::terminal::for_stdout;
 use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start};
+use super::language::LanguageName;
 use crate::catalog::Tool;
 use crate::config::Files;
 use crate::gate::Gate;
@@ -25,19 +26,13 @@ pub(super) struct Arguments {
     out: PathBuf,
     /// For programs in this language alone
     #[arg(long, value_enum)]
-    language: Option<Language>,
+    language: Option<LanguageName>,
     /// Say what was written as JSON
     #[arg(long)]
     json: bool,
     /// Of these servers alone
     #[arg(value_name = "SERVER", value_parser = |name: &str| ServerName::new(name))]
     of: Vec<ServerName>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Language {
-    Python,
-    Typescript,
 }
 
 /// One server and its permitted tools, each with whether a person is asked.
@@ -88,10 +83,10 @@ fn write(gate: &Gate, known: &[ServerName], arguments: &Arguments) -> Result<Wri
         .filter_map(|server| Some(Offered { server: server.clone(), tools: gate.permitted_tools(server)? }))
         .collect();
     let mut tree = Tree::default();
-    if arguments.language != Some(Language::Typescript) {
+    if !matches!(arguments.language, Some(LanguageName::Typescript)) {
         tree.add_python(&offered);
     }
-    if arguments.language != Some(Language::Python) {
+    if !matches!(arguments.language, Some(LanguageName::Python)) {
         tree.add_typescript(&offered, known);
     }
     tree.add_index(&offered);

@@ -9,11 +9,12 @@ use lockhouse_policies::Rate;
 use super::document::{Clients, Document, Oauth};
 use super::http::Http;
 use super::references::Surroundings;
-use super::{ConfigError, locate};
+use super::ConfigError;
 use crate::access::{
-    AccessSettings, ClientLimits, KeySource, OauthSettings, TokenFile, Users, Way, algorithm, trusted_url,
+    AccessSettings, KeySource, OauthSettings, TokenFile, Users, Way, algorithm, trusted_url,
 };
 use crate::gate::no_grant;
+use crate::quotas::ClientLimits;
 
 /// Those of RSA and of elliptic curves that are in use.
 const ALGORITHMS: [&str; 6] = ["RS256", "RS512", "PS256", "ES256", "ES384", "EdDSA"];
@@ -49,7 +50,7 @@ pub(super) fn token_file(
     let beside = configuration.parent().unwrap_or(Path::new(""));
     let named =
         http.tokens.as_ref().map(|path| beside.join(surroundings.expand_home(&path.to_string_lossy())));
-    named.or_else(|| Some(locate::state_directory()?.join("client-tokens.json"))).map(TokenFile::at)
+    named.or_else(|| Some(crate::directories::state()?.join("client-tokens.json"))).map(TokenFile::at)
 }
 
 pub(super) fn limits(written: &Clients) -> ClientLimits {

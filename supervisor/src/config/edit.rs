@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use super::{ConfigError, Files, Settings, locate, read};
+use super::{ConfigError, Files, Settings, locate};
+use crate::directories;
+use crate::text_files::read_source;
 
 /// The file, read for a change.
 pub(crate) struct Edit {
@@ -35,7 +37,7 @@ impl Edit {
         let lock =
             Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| unwritable(error.into()))?;
         let existing = std::fs::metadata(&path).ok();
-        let text = if existing.is_some() { read(&path)?.text } else { String::new() };
+        let text = if existing.is_some() { read_source(&path)?.text } else { String::new() };
         let document = text.parse::<DocumentMut>().map_err(|error| ConfigError::Unusable {
             path: path.clone(),
             // Without its line, which may hold a secret.
@@ -150,7 +152,7 @@ fn target(files: &Files) -> Result<PathBuf, ConfigError> {
     if let Some(named) = &files.config {
         return Ok(named.clone());
     }
-    let own = locate::user_directory().ok_or(ConfigError::NoConfigDirectory)?.join("config.toml");
+    let own = directories::configuration().ok_or(ConfigError::NoConfigDirectory)?.join("config.toml");
     match locate::file(None, "config.toml") {
         // One file is in force, and a new one would take the place of the system's with all that it sets.
         Some(system) if system != own => Err(ConfigError::SystemWide { path: system }),

@@ -1,8 +1,9 @@
-//! Where files and programs are looked for.
+//! Where configuration files and programs are looked for.
 
 use std::path::{Path, PathBuf};
 
 use super::ConfigError;
+use crate::directories;
 
 const SYSTEM_CONFIG: &str = "/etc/lockhouse";
 const SYSTEM_PROGRAMS: &str = "/usr/lib/lockhouse";
@@ -12,39 +13,10 @@ const SYSTEM_PYTHON: &str = "/usr/bin/python3";
 /// The file that was named, else the user's, else the system's, if there is one.
 pub(super) fn file(named: Option<&Path>, name: &str) -> Option<PathBuf> {
     let found = || {
-        let directories = user_directory().into_iter().chain([PathBuf::from(SYSTEM_CONFIG)]);
+        let directories = directories::configuration().into_iter().chain([PathBuf::from(SYSTEM_CONFIG)]);
         directories.map(|directory| directory.join(name)).find(|path| path.exists())
     };
     named.map(Path::to_owned).or_else(found)
-}
-
-/// `$XDG_CONFIG_HOME/lockhouse`, or `~/.config/lockhouse`.
-pub(super) fn user_directory() -> Option<PathBuf> {
-    xdg("XDG_CONFIG_HOME", ".config")
-}
-
-/// `$STATE_DIRECTORY` of systemd, else `$XDG_STATE_HOME/lockhouse`, else `~/.local/state/lockhouse`.
-pub(super) fn state_directory() -> Option<PathBuf> {
-    absolute("STATE_DIRECTORY").or_else(|| xdg("XDG_STATE_HOME", ".local/state"))
-}
-
-/// `$LOGS_DIRECTORY` of systemd. Without it logs are state.
-pub(super) fn logs_directory() -> Option<PathBuf> {
-    absolute("LOGS_DIRECTORY")
-}
-
-/// `$CACHE_DIRECTORY` of systemd, else `$XDG_CACHE_HOME/lockhouse`, else `~/.cache/lockhouse`.
-pub(super) fn cache_directory() -> Option<PathBuf> {
-    absolute("CACHE_DIRECTORY").or_else(|| xdg("XDG_CACHE_HOME", ".cache"))
-}
-
-fn xdg(variable: &str, below_home: &str) -> Option<PathBuf> {
-    let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)))?;
-    Some(base.join("lockhouse"))
-}
-
-fn absolute(variable: &str) -> Option<PathBuf> {
-    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 /// The configured interpreter, else the system's, else the first in `PATH`.

@@ -14,8 +14,9 @@ use lockhouse_policies::{Place, Policy, Source};
 use lockhouse_protocol::ServerName;
 use nix::unistd::{Uid, geteuid};
 
+use super::ConfigError;
 use super::references::Surroundings;
-use super::{ConfigError, read};
+use crate::text_files::read_source;
 use crate::upstream::{ServerDefinition, ServerLimits};
 use document::{Approved, Denied};
 use identity::{Identity, Mismatch};
@@ -124,14 +125,14 @@ fn files() -> Result<Vec<File>, ConfigError> {
     let root = Uid::from_raw(0);
     let system = Path::new(FILE);
     if trust::is_there(system, &[root])? {
-        files.push(File { source: read(system)?, owners: vec![root] });
+        files.push(File { source: read_source(system)?, owners: vec![root] });
     }
     if let Some(further) = std::env::var_os(FURTHER_FILE) {
         let further = std::path::absolute(&further)
             .map_err(|source| ConfigError::Unreadable { path: further.into(), source })?;
         let owners = vec![root, geteuid()];
         trust::is_there(&further, &owners)?;
-        files.push(File { source: read(&further)?, owners });
+        files.push(File { source: read_source(&further)?, owners });
     }
     Ok(files)
 }
@@ -147,7 +148,7 @@ pub(super) fn policies() -> Result<Vec<Policy>, ConfigError> {
         if !trust::is_there(path.get_ref(), &owners)? {
             return Err(document::fault_in(&source, Some(path.span()), "there is no such file").into());
         }
-        policies.push(Policy::parse(read(path.get_ref())?)?);
+        policies.push(Policy::parse(read_source(path.get_ref())?)?);
     }
     Ok(policies)
 }

@@ -11,8 +11,9 @@ use super::entry::LeftOut;
 use super::references::Surroundings;
 use super::roster::{Roster, usable};
 use super::unused::Unused;
-use super::{ConfigError, permissions, read};
+use super::{ConfigError, permissions};
 use crate::audit::digest;
+use crate::text_files::read_source;
 use crate::upstream::{ServerDefinition, ServerLimits};
 
 /// Servers of all files. Each is a process or a connection, held for as long as we run.
@@ -36,7 +37,7 @@ impl<'s> Gathering<'s> {
     /// A file that was named on the command line.
     pub(super) fn file(&mut self, path: &Path) -> Result<(), ConfigError> {
         permissions::refuse_if_writable(path)?;
-        let source = read(path)?;
+        let source = read_source(path)?;
         self.digests.push(digest::of_text(&source.text));
         let listing = dialects::read(&source, self.surroundings)?;
         let listing = listing.ok_or_else(|| dialects::without_servers(&source))?;

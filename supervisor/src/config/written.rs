@@ -2,7 +2,8 @@
 
 use toml_edit::{DocumentMut, Item};
 
-use super::{Files, locate, read};
+use super::{Files, locate};
+use crate::text_files::read_source;
 use crate::upstream::ServerDefinition;
 
 /// `[servers.NAME]` as it is written, if that is where the server comes from.
@@ -14,7 +15,7 @@ impl Written {
     pub(crate) fn of(files: &Files, name: &str, server: &ServerDefinition) -> Self {
         let path = locate::file(files.config.as_deref(), "config.toml");
         let path = path.filter(|path| server.origin.starts_with(&*path.to_string_lossy()));
-        let document = path.and_then(|path| read(&path).ok()?.text.parse::<DocumentMut>().ok());
+        let document = path.and_then(|path| read_source(&path).ok()?.text.parse::<DocumentMut>().ok());
         Self(document.and_then(|document| document.get("servers")?.get(name).cloned()))
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::geteuid;
 
-use crate::{config, files};
+use crate::files;
 
 const PREFIX: &str = "control-";
 const SUFFIX: &str = ".sock";
@@ -20,7 +20,7 @@ pub(crate) fn everywhere() -> Vec<PathBuf> {
     let directories = [
         absolute("RUNTIME_DIRECTORY"),
         absolute("XDG_RUNTIME_DIR").map(|directory| directory.join("lockhouse")),
-        config::state_directory().map(|directory| directory.join("run")),
+        crate::directories::state().map(|directory| directory.join("run")),
         Some(of_session),
     ];
     let mut known = Vec::new();

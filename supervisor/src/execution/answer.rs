@@ -7,41 +7,11 @@ use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::shown::{Parts, calls, cut_text};
+use super::shown::{Parts, calls};
 use super::told::{changed, told};
 use super::{Cancellation, Ended};
-use crate::catalog;
 use crate::gate::CallRecord;
-use crate::json;
-
-/// A language that code may be written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Language {
-    /// Python 3.10 or later, as the machine has it.
-    #[value(alias = "py")]
-    Python,
-    /// TypeScript, and with it JavaScript.
-    #[value(alias = "ts", alias = "javascript", alias = "js")]
-    Typescript,
-}
-
-impl Language {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Python => "python",
-            Self::Typescript => "typescript",
-        }
-    }
-}
-
-impl From<Language> for catalog::Language {
-    fn from(language: Language) -> Self {
-        match language {
-            Language::Python => Self::Python,
-            Language::Typescript => Self::TypeScript,
-        }
-    }
-}
+use crate::json::{self, cut_text};
 
 /// How an execution ended, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

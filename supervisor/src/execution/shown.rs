@@ -1,18 +1,15 @@
 //! What of an answer is shown: all of it up to a limit, then head and tail of each part, with a handle to the whole.
 
 pub(super) mod calls;
-mod cut;
 mod files;
-mod text;
 
 use std::borrow::Cow;
 
 use lockhouse_protocol::ResultHandle;
 use serde_json::{Map, Value, json};
 
-pub(super) use text::cut as cut_text;
-
 use super::answer::Answer;
+use crate::json::{self, cut_text, text_of};
 
 /// Files of one answer that are shown as what they are; bytes of them together.
 const FILES_MAX: usize = 10;
@@ -56,13 +53,6 @@ pub(crate) struct Taken {
     pub(crate) name: Option<String>,
 }
 
-/// Part of a JSON value in at most `limit` bytes, and the places in it that were cut.
-pub(crate) fn part(json: &str, limit: usize) -> (Value, Vec<Value>) {
-    let cut = cut::cut(json, limit);
-    let value = serde_json::from_str(&cut.json).unwrap_or_else(|_| cut.json.into());
-    (value, cut.places)
-}
-
 /// What is shown of an answer.
 pub(crate) fn shown(answer: &Answer, showing: &Showing<'_>) -> Shown {
     let mut shown = Parts::nothing();
@@ -91,7 +81,7 @@ pub(crate) fn shown(answer: &Answer, showing: &Showing<'_>) -> Shown {
 /// The JSON of a value for people: a few words in the place of each file.
 pub(crate) fn without_files(json: &str) -> Cow<'_, str> {
     files::replaced(json, |file| {
-        Value::from(format!("<{}, {} bytes>", file.mime_type, text::grouped(file.bytes()))).to_string()
+        Value::from(format!("<{}, {} bytes>", file.mime_type, json::grouped(file.bytes()))).to_string()
     })
 }
 
@@ -113,9 +103,9 @@ fn value(whole: &str, bytes: &mut usize, truncated: &mut Truncated<'_>, files: &
             (Value::from(shown), length, Vec::new())
         }
         None => {
-            let cut = cut::cut(&json, limit);
+            let cut = json::cut(&json, limit);
             let length = cut.json.len();
-            (serde_json::from_str(&cut.json).unwrap_or_else(|_| cut.json.into()), length, cut.places)
+            (cut.value(), length, cut.places)
         }
     };
     *bytes += shown;
@@ -201,9 +191,4 @@ impl Files {
         }
         stands.to_string()
     }
-}
-
-/// The text, if the JSON is that of text.
-pub(crate) fn text_of(json: &str) -> Option<String> {
-    if json.trim_start().starts_with('"') { serde_json::from_str(json).ok() } else { None }
 }

@@ -29,10 +29,10 @@ use lists::{prompt_names, with_members};
 use names::Names;
 
 use super::{Front, ask, beginning, calls_again, client};
-use crate::access::Principal;
 use crate::ai_client::{Followed, Line};
 use crate::catalog::Catalogue;
 use crate::gate::Asked;
+use crate::principal::Principal;
 use crate::supervisor::Landed;
 use crate::upstream::{Failed, Verb, Wire};
 

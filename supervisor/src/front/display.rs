@@ -6,8 +6,8 @@ use lockhouse_policies::printable;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 
+use crate::ai_client::Course;
 use crate::ai_client::PersonWait;
-use crate::execution::Course;
 
 /// Between two notes of progress, whoever has something to say.
 const AT_MOST_EVERY: Duration = Duration::from_millis(100);

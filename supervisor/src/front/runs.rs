@@ -10,7 +10,6 @@ mod tasks;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::CallToolResult;
@@ -21,19 +20,9 @@ use run::{Over, Run, Step};
 use suspended::Suspended;
 pub(super) use suspended::new_handle;
 
-use crate::access::Owner;
+use crate::principal::Owner;
 use crate::results::Results;
-use crate::supervisor::Supervisor;
-
-/// `[runs]`
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RunSettings {
-    /// How long a request waits for the answer of its run.
-    pub(crate) wait: Duration,
-    /// Runs that go on without a request, at one time; and those of one client.
-    pub(crate) background: usize,
-    pub(crate) background_of_one: usize,
-}
+use crate::supervisor::{RunSettings, Supervisor};
 
 /// The runs of all clients of a door. Copies are the same ones.
 #[derive(Clone)]

@@ -5,9 +5,9 @@ use lockhouse_protocol::Detail;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-use crate::access::Principal;
-use crate::execution::Language;
 use crate::gate::Search;
+use crate::language::Language;
+use crate::principal::Principal;
 use crate::supervisor::Supervisor;
 
 /// Tools that one answer has at most.
@@ -56,7 +56,7 @@ pub(super) async fn search(
 ) -> Value {
     let gate = supervisor.gate();
     let scope = gate.granted(principal);
-    let language = Some(asked.language.into());
+    let language = Some(asked.language);
     let search = Search { query: asked.query, limit: LIMIT, detail: asked.detail, language };
     let found = gate.search(&scope, client, search).await;
     let limit = supervisor.settings().shown_bytes;

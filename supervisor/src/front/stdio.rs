@@ -12,7 +12,7 @@ use super::direct::raw::Unpacking;
 use super::runs::Runs;
 use super::stdin::ClosingReader;
 use super::{Door, Front};
-use crate::access::Principal;
+use crate::principal::Principal;
 use crate::supervisor::Supervisor;
 
 /// One line of JSON from the AI client, bytes. Far above the limit for code, so that what is too long gets an answer.

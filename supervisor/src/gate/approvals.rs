@@ -13,6 +13,8 @@ mod facts;
 mod form;
 mod grants;
 mod outcome;
+mod permit;
+mod policy_file;
 mod prompt;
 mod refusals;
 mod visible;
@@ -29,6 +31,7 @@ use uuid::Uuid;
 
 pub(crate) use approvers::{ApprovalSettings, Approvers, Through};
 pub(crate) use desk::{Ask, Decision, FromPerson, FromSupervisor, PersonsAnswer, Seat, Watcher};
+pub(crate) use policy_file::PolicyFile;
 
 use arguments::Order;
 use batch::{Batches, Candidate, Waiting};
@@ -36,9 +39,9 @@ use grants::Grants;
 use outcome::Refusal;
 
 use super::failure;
-use crate::access::Owner;
 use crate::audit::Audit;
 use crate::catalog::Tool;
+use crate::principal::Owner;
 use crate::upstream::Caller;
 
 /// Calls of one execution that can wait at one time: as many as may be configured to be under way.

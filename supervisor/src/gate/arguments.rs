@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-pub(crate) use lockhouse_policies::nearest;
-use lockhouse_policies::quoted;
+use lockhouse_policies::{nearest, quoted};
 use lockhouse_protocol::{Failure, FailureCode, PromptName, Request};
 use serde_json::{Map, Value};
 
-use crate::catalog::{Language, Tool, folded};
+use crate::catalog::{Tool, folded};
 use crate::json::{self, JsonFault};
+use crate::language::Language;
 
 /// Values in the arguments of one call. Each costs far more here than the two bytes that it takes to send.
 const NODES_MAX: usize = 50_000;

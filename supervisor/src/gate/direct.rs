@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use super::arguments::Given;
 use super::{Asked, Gate, Requester, Scope};
-use crate::access::Principal;
 use crate::catalog::Tool;
+use crate::principal::Principal;
 use crate::upstream::Connection;
 
 /// An AI client's own call is the first and last of its execution.

@@ -7,7 +7,7 @@ use lockhouse_protocol::{CallId, Failure, FailureCode, PromptName, Reply, Resour
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Asked, Gate, Given, Requester, arguments, failure};
+use super::{Asked, Gate, Given, Requester, failure};
 
 /// Names that a message lists.
 const NAMED_MAX: usize = 10;
@@ -89,7 +89,7 @@ impl Gate {
         if names.iter().any(|name| name == wanted) {
             return failure;
         }
-        let meant = match arguments::nearest(wanted, names.iter().map(String::as_str)) {
+        let meant = match lockhouse_policies::nearest(wanted, names.iter().map(String::as_str)) {
             Some(name) => format!("did you mean {name}?"),
             None if names.is_empty() => "none is listed".into(),
             None => format!("there are: {}", names[..names.len().min(NAMED_MAX)].join(", ")),

@@ -7,7 +7,7 @@ use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, ServerName, ToolNa
 use serde_json::{Value, json};
 
 use super::decision::denied;
-use super::{Asked, Briefs, Gate, Requester, Scope, about, arguments, cut, failure};
+use super::{Asked, Briefs, Gate, Requester, Scope, about, cut, failure};
 use crate::catalog::{Catalogue, Told, Tool};
 use crate::telemetry;
 use crate::upstream::{Connection, State};
@@ -233,7 +233,7 @@ impl Gate {
             .permitted(server, catalogue, from.client(), &from.scope)
             .map(|other| other.name.as_str())
             .collect();
-        let meant = match arguments::nearest(tool.as_str(), permitted.iter().copied()) {
+        let meant = match lockhouse_policies::nearest(tool.as_str(), permitted.iter().copied()) {
             Some(name) => format!("did you mean {name}?"),
             None => format!("permitted are: {}", permitted[..permitted.len().min(30)].join(", ")),
         };

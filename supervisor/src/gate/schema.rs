@@ -19,7 +19,8 @@ use serde_json::{Map, Value};
 use tokio::sync::{OnceCell, Semaphore};
 
 use super::arguments::invalid;
-use crate::catalog::{Language, Tool};
+use crate::catalog::Tool;
+use crate::language::Language;
 use meter::{Budget, Exhausted, Meter};
 use metered::{Metered, Seen};
 

@@ -9,7 +9,8 @@ use lockhouse_protocol::{Detail, ServerName};
 use serde_json::Value;
 
 use super::{Gate, Scope, cut};
-use crate::catalog::{Catalogue, Corpus, Hit, Language, Told, rank};
+use crate::catalog::{Catalogue, Corpus, Hit, Told, rank};
+use crate::language::Language;
 use crate::upstream::State;
 
 /// How long searches wait for a server that connects for the first time, from the beginning of that attempt.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::access::Owner;
+use crate::principal::Owner;
 
 /// How many may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::access::Principal;
+    use crate::principal::Principal;
 
     fn owners(count: usize) -> Vec<Owner> {
         (0..count).map(|_| Principal::of_connection().owner()).collect()

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::cgroup::WorkerGroup;
 use super::process::WorkerProcess;
-use super::zygote::{Purpose, ZygoteCommand};
+use super::zygote::{Launch, Purpose};
 use super::{PoolError, bounded, seal};
 
 const SEAL_TIMEOUT: Duration = Duration::from_secs(20);
@@ -49,12 +49,13 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// Waits until a newborn says that it is sealed, checks that it is, and bounds it from outside.
-    pub(super) async fn admit(newborn: Newborn, command: &ZygoteCommand) -> Result<Self, PoolError> {
-        let sealed = tokio::time::timeout(SEAL_TIMEOUT, Self::sealed(newborn, command.profile.limits)).await;
+    pub(super) async fn admit(newborn: Newborn, launch: &Launch) -> Result<Self, PoolError> {
+        let sealed =
+            tokio::time::timeout(SEAL_TIMEOUT, Self::sealed(newborn, launch.command.profile.limits)).await;
         let mut worker =
             sealed.unwrap_or_else(|_| Err(PoolError::Worker("it did not seal itself in time".into())))?;
-        if let Ok(groups) = &command.control_groups {
-            let group = groups.admit(worker.process.pid(), command.profile.memory_bytes);
+        if let Ok(groups) = &launch.control_groups {
+            let group = groups.admit(worker.process.pid(), launch.command.profile.memory_bytes);
             worker.group =
                 Some(group.map_err(|reason| PoolError::Worker(format!("its control group: {reason}")))?);
         }

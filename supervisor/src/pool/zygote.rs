@@ -21,7 +21,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, oneshot};
 
-use super::cgroup::ControlGroups;
+use super::Groups;
 use super::process::WorkerProcess;
 use super::worker::{Death, Newborn};
 use super::{PoolError, bounded};
@@ -48,11 +48,17 @@ pub(crate) struct ZygoteCommand {
     pub(crate) profile: SandboxProfile,
     /// Whether a protection that is only absent is fatal too.
     pub(crate) require_full: bool,
-    /// Where each worker gets a control group, or why it gets none.
-    pub(crate) control_groups: Result<ControlGroups, String>,
 }
 
-impl ZygoteCommand {
+/// How the zygotes and workers of a pool are started.
+#[derive(Debug)]
+pub(super) struct Launch {
+    pub(super) command: ZygoteCommand,
+    /// Where each worker gets a control group, or why it gets none.
+    pub(super) control_groups: Groups,
+}
+
+impl Launch {
     fn control_group(&self) -> Finding {
         match &self.control_groups {
             Ok(_) => Finding::holds(Protection::ControlGroup, "each worker gets its own"),
@@ -118,11 +124,11 @@ struct Zygote {
 /// The caller's thread must live as long as the zygote does: the kernel ends the zygote with the thread that started
 /// it.
 pub(super) async fn start(
-    command: &ZygoteCommand,
+    launch: &Launch,
     told: impl Fn(Told) + Send + 'static,
 ) -> Result<(ZygoteHandle, Prepared), PoolError> {
-    let mut zygote = spawn(command)?;
-    let prepared = tokio::time::timeout(PREPARE_TIMEOUT, zygote.prepare(command));
+    let mut zygote = spawn(&launch.command)?;
+    let prepared = tokio::time::timeout(PREPARE_TIMEOUT, zygote.prepare(launch));
     let prepared = prepared.await.unwrap_or_else(|_| Err(PoolError::zygote("it did not get ready in time")));
     let prepared = match prepared {
         Ok(prepared) => prepared,
@@ -165,21 +171,21 @@ fn watch(socket: OwnedFd) -> Result<AsyncFd<OwnedFd>, PoolError> {
 }
 
 impl Zygote {
-    async fn prepare(&mut self, command: &ZygoteCommand) -> Result<Prepared, PoolError> {
+    async fn prepare(&mut self, launch: &Launch) -> Result<Prepared, PoolError> {
         // One that ends at once cannot be written to; what it says of itself is the better reason.
-        let _ = self.send(&ToZygote::Prepare(command.profile.clone())).await;
+        let _ = self.send(&ToZygote::Prepare(launch.command.profile.clone())).await;
         match self.receive().await {
             Ok(Some((FromZygote::Prepared { runtime, mut findings }, _))) => {
                 findings.iter_mut().for_each(|finding| finding.found = bounded(&finding.found));
-                findings.push(command.control_group());
-                match protections::judge(&findings, command.require_full) {
+                findings.push(launch.control_group());
+                match protections::judge(&findings, launch.command.require_full) {
                     Ok(reduced) => Ok(Prepared { runtime, findings, reduced }),
                     Err(reason) => Err(PoolError::Unprotected { reason, findings }),
                 }
             }
             Ok(Some((FromZygote::Refused { reason }, _))) => Err(PoolError::Refused(bounded(&reason))),
             Ok(Some(_)) => Err(PoolError::zygote(FOREIGN)),
-            Ok(None) | Err(_) => Err(self.unusable(command).await),
+            Ok(None) | Err(_) => Err(self.unusable(&launch.command).await),
         }
     }
 

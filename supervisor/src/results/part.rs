@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::execution;
-use crate::json::JsonText;
+use crate::json::{self, JsonText};
 
 /// There is nothing from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +18,7 @@ pub(crate) fn part(json: &str, offset: usize, limit: usize) -> Result<Value, Bey
     if json.trim_start().starts_with('[') {
         return items(json, offset, limit);
     }
-    let text = execution::text_of(json);
+    let text = json::text_of(json);
     characters(text.as_deref().unwrap_or(json), offset, limit)
 }
 
@@ -36,9 +35,9 @@ fn items(json: &str, offset: usize, limit: usize) -> Result<Value, Beyond> {
         // An item that would not fit even alone is cut, so that there is always a next one.
         full = used + bytes > limit && !value.is_empty();
         if !full {
-            let (item, places) = execution::part(text.part(entry.value), limit.saturating_sub(3));
-            value.push(item);
-            cut = places;
+            let item = json::cut(text.part(entry.value), limit.saturating_sub(3));
+            value.push(item.value());
+            cut = item.places;
             used += bytes;
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::access::Owner;
+use crate::principal::Owner;
 
 const CHARS_MAX: usize = 64;
 

@@ -16,7 +16,7 @@ use nix::sys::stat::Mode;
 use super::front_matter::FrontMatter;
 use super::name::Name;
 use super::skill::{CODE_BYTES_MAX, Skill, check_description};
-use crate::execution::Language;
+use crate::language::Language;
 
 pub(super) const DOCUMENT: &str = "SKILL.md";
 /// Bytes of a SKILL.md.

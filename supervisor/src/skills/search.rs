@@ -49,7 +49,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 mod tests {
     use super::super::Name;
     use super::*;
-    use crate::execution::Language;
+    use crate::language::Language;
 
     fn skill(name: &str, description: &str, tags: &[&str]) -> Skill {
         Skill {

@@ -1,7 +1,7 @@
 //! How a skill's function is called: the words of its definition, found without understanding the language.
 
 use super::name::Name;
-use crate::execution::Language;
+use crate::language::Language;
 
 /// Characters of a signature that are shown.
 const CHARS_MAX: usize = 300;

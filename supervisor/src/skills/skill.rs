@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use super::name::Name;
 use super::signature::signature;
-use crate::catalog::hex;
-use crate::execution::Language;
+use crate::language::Language;
+use data_encoding::HEXLOWER;
 
 /// Bytes of code, and of tests.
 pub(super) const CODE_BYTES_MAX: usize = 256 * 1024;
@@ -88,7 +88,7 @@ impl Skill {
 
     /// SHA-256 of the code.
     pub(crate) fn digest(&self) -> String {
-        hex(&Sha256::digest(self.code.as_bytes()))
+        HEXLOWER.encode(&Sha256::digest(self.code.as_bytes()))
     }
 
     /// How its function is called, as the code has it.

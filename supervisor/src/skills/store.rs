@@ -12,8 +12,8 @@ use nix::fcntl::{AT_FDCWD, Flock, FlockArg, RenameFlags, renameat2};
 use super::folder::{self, Unreadable};
 use super::name::Name;
 use super::skill::Skill;
-use crate::access::Owner;
 use crate::files;
+use crate::principal::Owner;
 
 /// Skills, and drafts.
 const SKILLS_MAX: usize = 500;
@@ -287,7 +287,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::execution::Language;
+    use crate::language::Language;
 
     fn skill(code: &str) -> Skill {
         Skill {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Supervisor;
-use crate::execution::Language;
+use crate::language::Language;
 use crate::pool::{Figures, Prepared};
 use crate::upstream::{Connection, State};
 

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use lockhouse_policies::Policy;
 use lockhouse_protocol::ServerName;
 
-use super::Supervisor;
+use super::{Settings, Supervisor};
 use crate::catalog::{Catalogue, unmatched};
-use crate::config::Settings;
 use crate::upstream::{ServerDefinition, ToolSelection, Upstreams, remembered};
 
 impl Supervisor {

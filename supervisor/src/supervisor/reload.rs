@@ -10,9 +10,8 @@ use std::time::Duration;
 use lockhouse_policies::Policy;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Supervisor, note};
+use super::{Settings, Supervisor, note};
 use crate::audit::{InForceDigests, Reload, ReloadCause};
-use crate::config::Settings;
 use crate::gate::Gate;
 use crate::upstream::{Notice, Upstreams};
 
@@ -67,11 +66,6 @@ impl Supervisor {
     pub(crate) fn reload(&self, cause: ReloadCause, settings: Settings, policy: Policy) {
         for refusal in &settings.refused {
             tracing::warn!("{refusal}");
-        }
-        let changed = self.settings.that_need_a_restart(&settings);
-        if !changed.is_empty() {
-            let changed = changed.join(", ");
-            tracing::warn!("what has changed in {changed} takes effect when Lockhouse is started again");
         }
         let (upstreams, left_over) =
             self.gate().upstreams().succeeded_by(settings.servers.clone(), &settings.places);

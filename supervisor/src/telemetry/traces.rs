@@ -9,7 +9,6 @@ mod otel;
 
 use lockhouse_policies::Item;
 use lockhouse_protocol::{ExecutionId, ServerName};
-use rmcp::model::{CallToolResponse, ErrorData, RequestMetaObject};
 use tracing::field::Empty;
 use tracing::{Span, Subscriber};
 use tracing_subscriber::Layer;
@@ -21,6 +20,15 @@ use tracing_subscriber::registry::LookupSpan;
 pub(super) const TARGET: &str = "lockhouse_traces";
 /// Of a name that a client has made up.
 const NAME_CHARS_MAX: usize = 80;
+
+/// Which trace something is a part of, in the words of W3C Trace Context.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TraceContext {
+    /// `traceparent`
+    pub(crate) parent: Option<String>,
+    /// `tracestate`
+    pub(crate) state: Option<String>,
+}
 
 /// Sends spans to the collector that the environment names. Or why not, where it names one.
 pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<Option<impl Layer<S>>, String> {
@@ -44,7 +52,7 @@ pub(crate) fn flush() {
 }
 
 /// An AI client calls a tool. What it says of its own trace makes this a part of it.
-pub(crate) fn asked(tool: &str, meta: &RequestMetaObject) -> Span {
+pub(crate) fn asked(tool: &str, context: TraceContext) -> Span {
     let tool: String = tool.chars().take(NAME_CHARS_MAX).collect();
     let span = tracing::info_span!(
         target: TARGET,
@@ -59,22 +67,16 @@ pub(crate) fn asked(tool: &str, meta: &RequestMetaObject) -> Span {
         error.type = Empty,
     );
     #[cfg(feature = "otel")]
-    otel::adopt(&span, meta);
+    otel::adopt(&span, context);
     #[cfg(not(feature = "otel"))]
-    let _ = meta;
+    let _ = context;
     span
 }
 
-/// What it got.
-pub(crate) fn answered(span: &Span, answer: &Result<CallToolResponse, ErrorData>) {
-    match answer {
-        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => fail(span, "tool_error"),
-        Ok(_) => {}
-        Err(error) => {
-            span.record("rpc.response.status_code", error.code.0.to_string());
-            fail(span, &error.code.0.to_string());
-        }
-    }
+/// It got an error of JSON-RPC.
+pub(crate) fn answered_with_error(span: &Span, code: i32) {
+    span.record("rpc.response.status_code", code.to_string());
+    fail(span, &code.to_string());
 }
 
 /// A run of code, under the number that the audit log has for it.
@@ -135,10 +137,13 @@ pub(crate) fn fail(span: &Span, kind: &str) {
     span.record("error.type", kind);
 }
 
-/// Tells a server of the trace that a request to it is a part of, if there is one.
-pub(crate) fn hand_on(span: &Span, meta: &mut Option<RequestMetaObject>) {
+/// What a server is told of the trace that a request to it is a part of.
+pub(crate) fn context(span: &Span) -> TraceContext {
     #[cfg(feature = "otel")]
-    otel::hand_on(span, meta);
+    return otel::context(span);
     #[cfg(not(feature = "otel"))]
-    let _ = (span, meta);
+    {
+        let _ = span;
+        TraceContext::default()
+    }
 }

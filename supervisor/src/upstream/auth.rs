@@ -22,7 +22,7 @@ pub(crate) use login::{Login, LoginError, log_out};
 
 use super::definition::{Authorization, HttpEndpoint, OAuthClient};
 use super::http::{HttpFault, Kind};
-use super::secrets::Secrets;
+use crate::secrets::Secrets;
 use tokens::{Kept, Token, TokenFile, TokenFileError};
 
 /// An authorization server is not asked again before: a token that is refused at once is not what is wrong.

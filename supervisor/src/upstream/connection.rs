@@ -18,11 +18,11 @@ use super::link::Link;
 use super::notices::Notices;
 use super::pins::Pins;
 use super::places::Places;
-use super::secrets::Secrets;
 use super::slots::{Busy, Slot};
 use super::start::Starter;
 use super::status::Status;
 use crate::catalog::{Catalogue, Shapes};
+use crate::secrets::Secrets;
 
 /// What a start that takes too long gets besides its limit to be ended and told.
 const START_MARGIN: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use rmcp::service::{ClientInitializeError, ServiceError};
 
 use super::http::{HttpFault, Kind};
 use super::inbound::{NOT_JSON, TOO_LARGE};
-use super::secrets::Secrets;
+use crate::secrets::Secrets;
 
 /// Characters of a server's error text that are logged.
 const SAID_CHARS_MAX: usize = 400;

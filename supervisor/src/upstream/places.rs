@@ -7,7 +7,7 @@ use lockhouse_protocol::ServerName;
 use sha2::{Digest, Sha256};
 
 use super::definition::{Reach, ServerDefinition};
-use crate::catalog::hex;
+use data_encoding::HEXLOWER;
 
 /// Characters of a definition's digest in a file's name.
 const DIGEST_CHARS: usize = 16;
@@ -79,7 +79,7 @@ fn identity(definition: &ServerDefinition) -> String {
             part(endpoint.url.as_str());
         }
     }
-    hex(&hasher.finalize())
+    HEXLOWER.encode(&hasher.finalize())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::callers::{Caller, Ticket};
 use super::host::asks_people;
 use super::http;
 use crate::ai_client::{AiClient, Clock};
-use crate::telemetry::traces;
+use crate::telemetry::traces::{self, TraceContext};
 
 /// How long telling a server that a request is cancelled may take. Nobody waits for it.
 pub(super) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -67,7 +67,7 @@ pub(super) async fn send_for(
 ) -> Result<String, Unanswered> {
     let clock = caller.questions.clock(patience.limit);
     let mut options = options_for(caller, &peer);
-    traces::hand_on(span, &mut options.meta);
+    carry_trace(span, &mut options.meta);
     exchange(peer, request, options, clock, patience.restarts, Some(ticket)).await
 }
 
@@ -161,4 +161,14 @@ async fn next(progress: &mut Option<watch::Receiver<u64>>) {
         return;
     }
     std::future::pending().await
+}
+
+/// Tells the server of the trace that the request is a part of, if there is one.
+fn carry_trace(span: &Span, meta: &mut Option<RequestMetaObject>) {
+    let TraceContext { parent: Some(parent), state } = traces::context(span) else { return };
+    let meta = meta.get_or_insert_default();
+    meta.set_traceparent(parent);
+    if let Some(state) = state {
+        meta.set_tracestate(state);
+    }
 }

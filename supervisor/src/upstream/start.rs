@@ -28,10 +28,10 @@ use super::log::ServerLog;
 use super::probe::{Probed, probe};
 use super::process::ServerProcess;
 use super::request::CANCEL_TIMEOUT;
-use super::secrets::Secrets;
 use super::transport::{LineTransport, Lines, RawResults};
 use crate::catalog::Catalogue;
 use crate::child_stderr::LastLines;
+use crate::secrets::Secrets;
 
 /// Some servers neither answer the question nor end. One that takes longer than this to load is taken for one of them.
 const PROBE_MAX: Duration = Duration::from_secs(15);

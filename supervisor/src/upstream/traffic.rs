@@ -14,9 +14,9 @@ use rmcp::model::{
 };
 use tokio::time::Instant;
 
-use super::allowance::Allowance;
 use super::broken::Broken;
 use super::inbound::Received;
+use crate::token_bucket::Allowance;
 
 /// Unsolicited bytes at once, and how many more each second.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;

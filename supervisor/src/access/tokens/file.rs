@@ -174,6 +174,7 @@ fn forget(tokens: &mut Vec<Issued>, now: SystemTime) {
 
 /// A hash as text.
 pub(super) mod hex {
+    use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
     use serde::{Deserialize, Deserializer, Serializer, de};
 
     use crate::access::token::Digest;
@@ -182,24 +183,15 @@ pub(super) mod hex {
         digest: &Digest,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        serializer.serialize_str(&digits)
+        serializer.serialize_str(&HEXLOWER.encode(digest))
     }
 
     pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Digest, D::Error> {
         let digits = String::deserialize(deserializer)?;
-        let wrong = || de::Error::custom("a hash has 64 hexadecimal digits");
-        let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-        if pairs.len() != 32 || !rest.is_empty() {
-            return Err(wrong());
-        }
-        let mut digest = [0; 32];
-        for (byte, pair) in digest.iter_mut().zip(pairs) {
-            let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
-        }
-        Ok(digest)
+        let bytes = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok();
+        let digest = bytes.and_then(|bytes| bytes.try_into().ok());
+        digest.ok_or_else(|| de::Error::custom("a hash has 64 hexadecimal digits"))
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read as _};
 
+use data_encoding::HEXLOWER;
 use serde::Deserialize;
 
 use super::super::line::{Hash, SIGNATURE, hash};
@@ -73,14 +74,7 @@ fn from_hex<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Hash, D
 
 /// A hash from 64 hexadecimal digits in lower case.
 pub(super) fn unhex(text: &str) -> Option<Hash> {
-    let mut hash = [0; 32];
-    if text.len() != 64 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
-        return None;
-    }
-    for (at, byte) in hash.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
-    }
-    Some(hash)
+    HEXLOWER.decode(text.as_bytes()).ok()?.try_into().ok()
 }
 
 /// The lines of a reader.

@@ -8,7 +8,8 @@ use super::{
     TYPESCRIPT_PACKAGE, aliases,
 };
 use crate::catalog::names::{camel, is_identifier, is_javascript_keyword};
-use crate::catalog::types::{Field, Language, Object, Shape, Type, comment_lines, inline, quoted};
+use crate::catalog::types::{Field, Object, Shape, Type, comment_lines, inline, quoted};
+use crate::language::Language;
 
 const BESIDES: [(&str, &str, &str); 5] = [
     ("list_tools", "(): Promise<Record<string, any>[]>", "The permitted tools of this server."),
@@ -150,7 +151,7 @@ impl Module {
             let name = names.fresh(&if is_taken { format!("{keyword}_") } else { keyword.clone() });
             let text = self.kind(&field.kind, scope, "  ");
             let kind = match text.contains('\n') || text.len() > REPEATED_CHARS_MAX {
-                true => format!("{interface}[{}]", quoted(&field.name, Language::TypeScript)),
+                true => format!("{interface}[{}]", quoted(&field.name, Language::Typescript)),
                 false => text,
             };
             parameters.push(format!("{name}{}: {kind}", if field.required { "" } else { "?" }));
@@ -167,7 +168,7 @@ impl Module {
             Type::Int | Type::Float => "number",
             Type::Str => "string",
             Type::Literal(values) => {
-                let texts = values.iter().map(|value| inline::value(value, Language::TypeScript));
+                let texts = values.iter().map(|value| inline::value(value, Language::Typescript));
                 return texts.collect::<Vec<_>>().join(" | ");
             }
             Type::List(items) => return inline::array_of(&self.kind(items, scope, indent)),
@@ -233,7 +234,7 @@ impl Module {
             let kind = self.kind(&field.kind, scope, &inner);
             let mut about = comment_lines(&field.description, FIELD_CHARS_MAX);
             if let Some(default) = &field.default {
-                let value = inline::value(default, Language::TypeScript);
+                let value = inline::value(default, Language::Typescript);
                 if value.len() <= DEFAULT_CHARS_MAX {
                     about.push(format!("Default: {value}"));
                 }
@@ -266,7 +267,7 @@ fn key(name: &str) -> String {
         "get" | "set" | "readonly" | "async" | "declare" | "abstract" | "accessor" | "constructor"
     );
     if means_more || is_javascript_keyword(name) || !is_identifier(name) {
-        quoted(name, Language::TypeScript)
+        quoted(name, Language::Typescript)
     } else {
         name.to_owned()
     }

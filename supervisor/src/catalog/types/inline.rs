@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Language, Object, Shape, Type, quoted};
+use super::{Object, Shape, Type, quoted};
 use crate::catalog::names::is_identifier;
+use crate::language::Language;
 
 /// How much of a type is told.
 #[derive(Clone, Copy)]
@@ -63,7 +64,7 @@ impl Inline<'_> {
                 let items = self.kind(items, detail, depth, parts);
                 match language {
                     Language::Python => format!("list[{items}]"),
-                    Language::TypeScript => array_of(&items),
+                    Language::Typescript => array_of(&items),
                 }
             }
             Type::Tuple { items, .. } if items.len() <= detail.options => {
@@ -71,7 +72,7 @@ impl Inline<'_> {
                     items.iter().map(|item| self.kind(item, detail, depth, parts)).collect();
                 match language {
                     Language::Python => format!("list[{}]", union(texts.into_iter())),
-                    Language::TypeScript => format!("[{}]", texts.join(", ")),
+                    Language::Typescript => format!("[{}]", texts.join(", ")),
                 }
             }
             Type::Object(object) => self.object(object, detail, depth, parts),
@@ -88,20 +89,20 @@ impl Inline<'_> {
         let text = match (self.language, kind) {
             (_, Type::Any | Type::Union(_) | Type::Named(_)) => self.language.any(),
             (Language::Python, Type::Never) => "NoReturn",
-            (Language::TypeScript, Type::Never) => "never",
+            (Language::Typescript, Type::Never) => "never",
             (Language::Python, Type::Null) => "None",
-            (Language::TypeScript, Type::Null) => "null",
+            (Language::Typescript, Type::Null) => "null",
             (Language::Python, Type::Bool) => "bool",
-            (Language::TypeScript, Type::Bool) => "boolean",
+            (Language::Typescript, Type::Bool) => "boolean",
             (Language::Python, Type::Int) => "int",
             (Language::Python, Type::Float) => "float",
-            (Language::TypeScript, Type::Int | Type::Float) => "number",
+            (Language::Typescript, Type::Int | Type::Float) => "number",
             (Language::Python, Type::Str) => "str",
-            (Language::TypeScript, Type::Str) => "string",
+            (Language::Typescript, Type::Str) => "string",
             (Language::Python, Type::List(_) | Type::Tuple { .. }) => "list",
-            (Language::TypeScript, Type::List(_) | Type::Tuple { .. }) => "any[]",
+            (Language::Typescript, Type::List(_) | Type::Tuple { .. }) => "any[]",
             (Language::Python, Type::Object(_)) => "dict",
-            (Language::TypeScript, Type::Object(_)) => "object",
+            (Language::Typescript, Type::Object(_)) => "object",
             (language, Type::Literal(values)) => return literal(language, values, 2),
         };
         text.into()
@@ -113,11 +114,11 @@ impl Inline<'_> {
                 (Some(rest), Language::Python) if **rest != Type::Any && depth > 0 => {
                     format!("dict[str, {}]", self.kind(rest, detail, depth - 1, parts))
                 }
-                (Some(rest), Language::TypeScript) if **rest != Type::Any && depth > 0 => {
+                (Some(rest), Language::Typescript) if **rest != Type::Any && depth > 0 => {
                     format!("Record<string, {}>", self.kind(rest, detail, depth - 1, parts))
                 }
                 (_, Language::Python) => "dict".into(),
-                (_, Language::TypeScript) => "object".into(),
+                (_, Language::Typescript) => "object".into(),
             };
         }
         if depth == 0 || object.fields.len() > detail.fields {
@@ -140,7 +141,7 @@ impl Language {
     pub(crate) fn any(self) -> &'static str {
         match self {
             Self::Python => "Any",
-            Self::TypeScript => "any",
+            Self::Typescript => "any",
         }
     }
 }
@@ -188,7 +189,7 @@ fn literal(language: Language, values: &[Value], most: usize) -> String {
     }
     match language {
         Language::Python => format!("Literal[{}]", texts.join(", ")),
-        Language::TypeScript => texts.join(" | "),
+        Language::Typescript => texts.join(" | "),
     }
 }
 

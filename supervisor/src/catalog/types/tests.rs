@@ -3,11 +3,12 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Inline, Language, read};
+use super::{Inline, read};
+use crate::language::Language;
 
 fn typescript(schema: Value) -> String {
     let shape = read(&schema);
-    Inline { language: Language::TypeScript, shape: &shape }.text(&shape.kind, 400)
+    Inline { language: Language::Typescript, shape: &shape }.text(&shape.kind, 400)
 }
 
 fn python(schema: Value) -> String {
@@ -152,7 +153,7 @@ proptest! {
     #[test]
     fn any_json_is_a_schema_of_something_short(schema in schemas()) {
         let shape = read(&schema);
-        for language in [Language::Python, Language::TypeScript] {
+        for language in [Language::Python, Language::Typescript] {
             let text = Inline { language, shape: &shape }.text(&shape.kind, 240);
             prop_assert!(text.chars().count() <= 240);
             prop_assert!(!text.contains(char::is_control), "{text:?}");

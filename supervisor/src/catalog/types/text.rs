@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Language;
+use crate::language::Language;
 
 /// A string literal. What is invisible or turns the direction of text is written as its number.
 pub(crate) fn quoted(text: &str, language: Language) -> String {
@@ -20,7 +20,7 @@ pub(crate) fn quoted(text: &str, language: Language) -> String {
                 let _ = match language {
                     _ if number <= 0xffff => write!(literal, "\\u{number:04x}"),
                     Language::Python => write!(literal, "\\U{number:08x}"),
-                    Language::TypeScript => write!(literal, "\\u{{{number:x}}}"),
+                    Language::Typescript => write!(literal, "\\u{{{number:x}}}"),
                 };
             }
         }
@@ -66,7 +66,7 @@ mod tests {
     fn a_literal_holds_what_it_was_made_of_and_ends_where_it_ends() {
         assert_eq!(quoted("a\"\\\n\u{202e}é", Language::Python), r#""a\"\\\n\u202eé""#);
         assert_eq!(quoted("\u{e0041}", Language::Python), r#""\U000e0041""#);
-        assert_eq!(quoted("\u{e0041}", Language::TypeScript), r#""\u{e0041}""#);
+        assert_eq!(quoted("\u{e0041}", Language::Typescript), r#""\u{e0041}""#);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use lockhouse_policies::printable;
 use super::query::matching;
 use crate::audit::read::{Filter, ReadError};
 use crate::cli::USAGE;
-use crate::gate::nearest;
+use lockhouse_policies::nearest;
 
 /// The events that are shown. What the log says of itself is none of them.
 const EVENTS: [&str; 14] = [

@@ -81,7 +81,7 @@ impl Checked {
             checked.extend(policy.files().skip(1).map(PathBuf::from));
         }
         if let (Ok(_), Ok(settings)) = (&policy, &settings) {
-            let configured = &settings.servers;
+            let configured = &settings.engine.servers;
             not_in_policy = configured.keys().filter(|name| !servers.contains(name)).cloned().collect();
             not_configured = servers
                 .iter()
@@ -148,8 +148,8 @@ impl Checked {
 fn compare(settings: &Settings, policy: &Policy) -> (Diagnostics, Vec<ServerName>) {
     let (mut warnings, mut not_known) = (Vec::new(), Vec::new());
     for server in policy.servers() {
-        let Some(definition) = settings.servers.get(server) else { continue };
-        match remembered(server, definition, &settings.places) {
+        let Some(definition) = settings.engine.servers.get(server) else { continue };
+        match remembered(server, definition, &settings.engine.places) {
             Some(catalogue) => warnings.extend(unmatched(policy, server, &catalogue).0),
             None => not_known.push(server.clone()),
         }

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::cli::terminal::for_stdout;
 use crate::cli::{USAGE, complain_config, table};
-use crate::config::{self, Files};
+use crate::config::{self, ConfigError, Files};
+use crate::text_files::read_source;
 
 /// Two policies.
 #[derive(Debug, clap::Args)]
@@ -45,7 +46,7 @@ pub(super) fn diff(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exi
 
 /// A policy by itself: what stands above it is the same for both.
 fn parsed(path: &Path) -> Result<Policy, ExitCode> {
-    let policy = config::read(path).and_then(|source| Ok(Policy::parse(source)?));
+    let policy = read_source(path).map_err(ConfigError::from).and_then(|source| Ok(Policy::parse(source)?));
     policy.map_err(|error| complain_config(&error))
 }
 

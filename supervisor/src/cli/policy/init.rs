@@ -23,7 +23,7 @@ pub(super) async fn init(files: &Files, force: bool) -> ExitCode {
     }
     // The old policy, or the lack of one, must not stand in the way of writing a new one.
     let supervisor = match Settings::load(files) {
-        Ok(settings) => start_with(settings, Policy::empty(), &[]),
+        Ok(settings) => start_with(settings.engine, Policy::empty(), &[]),
         Err(error) => Err(complain_config(&error)),
     };
     let supervisor = match supervisor {

@@ -35,7 +35,7 @@ impl Surroundings {
 
     /// The configured servers; none where the configuration cannot be used.
     pub(super) fn servers(&self) -> impl Iterator<Item = &ServerName> {
-        self.settings.iter().flat_map(|settings| settings.servers.keys())
+        self.settings.iter().flat_map(|settings| settings.engine.servers.keys())
     }
 
     fn definition(&mut self, call: &Call) -> Option<String> {
@@ -48,7 +48,7 @@ impl Surroundings {
         let Self { settings, known } = self;
         let read = || {
             let settings = settings.as_ref()?;
-            remembered(server, settings.servers.get(server)?, &settings.places)
+            remembered(server, settings.engine.servers.get(server)?, &settings.engine.places)
         };
         known.entry(server.clone()).or_insert_with(read).as_ref()
     }

@@ -54,7 +54,7 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
     let mut entry = Entry::new(arguments).map_err(|mistake| complain(&mistake, USAGE))?;
     // A configuration that is named and not there yet is made.
     let is_new = files.config.as_ref().is_some_and(|named| !named.exists());
-    let servers = if is_new { BTreeMap::new() } else { super::load(files)?.servers };
+    let servers = if is_new { BTreeMap::new() } else { super::load(files)?.engine.servers };
     let mut edit = Edit::open(files).map_err(|error| complain_config(&error))?;
     let name = entry.name.to_string();
     let same = |other: &&ServerName| python_name(other.as_str()) == python_name(&name);

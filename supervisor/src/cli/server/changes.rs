@@ -192,8 +192,8 @@ fn quoted(word: &str) -> String {
 async fn offered(files: &Files, name: &str, tools: &[String]) -> Result<Offered, ExitCode> {
     let settings = load(files)?;
     let (name, server) = find(&settings, name)?;
-    let pins = Pins::at(settings.places.pins(name, server));
-    let upstreams = Upstreams::connect([(name.clone(), server.clone())].into(), &settings.places);
+    let pins = Pins::at(settings.engine.places.pins(name, server));
+    let upstreams = Upstreams::connect([(name.clone(), server.clone())].into(), &settings.engine.places);
     let offer = match upstreams.get(name) {
         Some(connection) => connection.offer().await.map_err(|failure| failure.message),
         None => Err(format!("there is no server {name}")),

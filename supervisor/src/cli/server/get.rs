@@ -30,7 +30,7 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
     let (name, server) = find(&settings, &arguments.name)?;
     let policy = config::load_policy(files).map_err(|error| complain_config(&error))?;
     let chosen = if arguments.no_connect { None } else { Some((name.clone(), server.clone())) };
-    let upstreams = Upstreams::connect(chosen.into_iter().collect(), &settings.places);
+    let upstreams = Upstreams::connect(chosen.into_iter().collect(), &settings.engine.places);
     progress::connect(&upstreams).await;
     let connection = upstreams.get(name);
     let report = match connection {

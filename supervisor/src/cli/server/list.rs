@@ -24,9 +24,12 @@ pub(in crate::cli) struct Arguments {
 pub(super) async fn list(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let settings = load(files)?;
     let mut reports: Vec<Report> = match arguments.no_connect {
-        true => {
-            settings.servers.iter().map(|(name, server)| Report::configured(name.as_str(), server)).collect()
-        }
+        true => settings
+            .engine
+            .servers
+            .iter()
+            .map(|(name, server)| Report::configured(name.as_str(), server))
+            .collect(),
         false => connected(&settings).await,
     };
     reports.extend(settings.unused.iter().map(Report::unused));
@@ -45,10 +48,10 @@ pub(super) async fn list(files: &Files, arguments: &Arguments) -> Result<ExitCod
 }
 
 async fn connected(settings: &Settings) -> Vec<Report> {
-    let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
+    let upstreams = Upstreams::connect(settings.engine.servers.clone(), &settings.engine.places);
     progress::connect(&upstreams).await;
     let report = |(name, connection)| {
-        let definition = settings.servers.get(name)?;
+        let definition = settings.engine.servers.get(name)?;
         Some(Report::connected(name.as_str(), definition, connection))
     };
     let reports = upstreams.iter().filter_map(report).collect();

@@ -124,7 +124,7 @@ pub(super) fn logout(files: &Files, name: &str) -> ExitCode {
 
 fn find(files: &Files, name: &str) -> Result<(ServerName, HttpEndpoint), ExitCode> {
     let settings = Settings::load(files).map_err(|error| complain_config(&error))?;
-    let found = settings.servers.into_iter().find(|(known, _)| known.as_str() == name);
+    let found = settings.engine.servers.into_iter().find(|(known, _)| known.as_str() == name);
     match found.map(|(name, definition)| (name, definition.reach)) {
         Some((name, Reach::Http(endpoint))) => Ok((name, endpoint)),
         Some((name, Reach::Stdio(_))) => {

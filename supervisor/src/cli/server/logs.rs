@@ -69,7 +69,7 @@ fn path(files: &Files, name: &str) -> Result<PathBuf, ExitCode> {
     let settings = load(files)?;
     let known = ServerName::new(name)
         .ok()
-        .map(|name| (settings.places.log(&name), settings.servers.contains_key(&name)));
+        .map(|name| (settings.engine.places.log(&name), settings.engine.servers.contains_key(&name)));
     match known {
         Some((None, _)) => Err(complain_config(&ConfigError::NoStateDirectory)),
         Some((Some(path), configured)) if configured || path.exists() => Ok(path),

@@ -45,7 +45,7 @@ pub(super) fn remove(files: &Files, arguments: &Arguments) -> Result<ExitCode, E
     let settings = load(files)?;
     let mut edit = Edit::open(files).map_err(|error| complain_config(&error))?;
     let Some(server) = edit.server(name) else {
-        let other = settings.servers.iter().find(|(known, _)| known.as_str() == name);
+        let other = settings.engine.servers.iter().find(|(known, _)| known.as_str() == name);
         let Some((_, server)) = other else { return Err(unknown(&settings, name)) };
         eprintln!(
             "lockhouse: {name} comes from {}, which belongs to another program: take it out there",
@@ -60,10 +60,11 @@ pub(super) fn remove(files: &Files, arguments: &Arguments) -> Result<ExitCode, E
     edit.save(files).map_err(|error| complain_config(&error))?;
     println!("removed {name} from {}", path.display());
     remove_unused(&secrets, &text);
-    if let Some((name, definition)) = settings.servers.iter().find(|(known, _)| known.as_str() == name) {
-        forget(name, definition, &settings.places);
+    if let Some((name, definition)) = settings.engine.servers.iter().find(|(known, _)| known.as_str() == name)
+    {
+        forget(name, definition, &settings.engine.places);
     }
-    if let Some(state) = settings.places.state {
+    if let Some(state) = settings.engine.places.state {
         println!(
             "its log and what its tools were when you met them stay in {}, and the audit log stays as it is",
             state.display()

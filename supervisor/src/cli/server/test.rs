@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use lockhouse_protocol::{CallId, ExecutionId, Request, ServerName, ToolName};
 
 use super::{find, load};
-use crate::access::Principal;
 use crate::ai_client::OpenQuestions;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::unavailable::why_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config, start_with};
 use crate::config::{self, Files, Settings};
 use crate::gate::{Asked, Requester, Scope};
+use crate::principal::Principal;
 use crate::supervisor::Supervisor;
 use crate::upstream::{Caller, Connection, Ending, Reach};
 use steps::Steps;
@@ -45,11 +45,11 @@ pub(super) async fn test(files: &Files, arguments: Arguments) -> Result<ExitCode
     let call = call(&name, &arguments)?;
     let policy = config::load_policy(files).map_err(|error| complain_config(&error))?;
     let advice = reach::advice(name.as_str(), &server.reach);
-    settings.servers.retain(|known, _| *known == name);
+    settings.engine.servers.retain(|known, _| *known == name);
     let mut steps = Steps::new(!arguments.json);
     if reached(&settings, &mut steps).await {
         let begun = Instant::now();
-        let supervisor = start_with(settings, policy, &[])?;
+        let supervisor = start_with(settings.engine, policy, &[])?;
         if let Some(connection) = supervisor.gate().upstreams().get(&name) {
             connected(connection, begun, &advice, &mut steps).await;
             if let (Some(call), true) = (call, steps.all_done()) {
@@ -81,7 +81,7 @@ fn call(name: &ServerName, arguments: &Arguments) -> Result<Option<Request>, Exi
 
 /// Whether there is anything to connect to.
 async fn reached(settings: &Settings, steps: &mut Steps) -> bool {
-    for server in settings.servers.values() {
+    for server in settings.engine.servers.values() {
         let begun = Instant::now();
         let (step, outcome) = match &server.reach {
             Reach::Stdio(command) => ("program", reach::program(command, &server.origin)),

@@ -9,7 +9,8 @@ use super::found;
 use crate::cli::terminal::for_stdout;
 use crate::cli::{start, table};
 use crate::config::Files;
-use crate::execution::{Answer, Language, Status};
+use crate::execution::{Answer, Status};
+use crate::language::Language;
 use crate::skills::{Origin, Skill, Skills};
 use crate::supervisor::{CodeRequest, Supervisor};
 

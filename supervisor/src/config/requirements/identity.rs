@@ -7,8 +7,8 @@ use nix::unistd::{AccessFlags, access};
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use crate::catalog::hex;
 use crate::upstream::{Reach, ServerCommand, ServerDefinition};
+use data_encoding::HEXLOWER;
 
 /// Bytes of a program that is compared by its digest.
 const PROGRAM_BYTES_MAX: u64 = 1024 * 1024 * 1024;
@@ -184,7 +184,7 @@ fn digest(path: &Path) -> std::io::Result<String> {
             count => digest.update(&buffer[..count]),
         }
     }
-    Ok(hex(&digest.finalize()))
+    Ok(HEXLOWER.encode(&digest.finalize()))
 }
 
 #[cfg(test)]

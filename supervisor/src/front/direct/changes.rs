@@ -138,7 +138,7 @@ impl Front {
     /// A digest of the tools that a client is shown.
     async fn tools_digest(
         &self,
-        principal: &crate::access::Principal,
+        principal: &crate::principal::Principal,
         client: Option<&lockhouse_policies::ClientName>,
     ) -> [u8; 32] {
         let tools = self.tools_for(principal, client).await;

@@ -14,10 +14,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::DropGuard;
 
-use crate::access::{Owner, Principal};
 use crate::ai_client::{Answer, Message, Passed, Posed, Question, Unasked};
 use crate::front::runs::new_handle;
 use crate::front::{ask, calls_again};
+use crate::principal::{Owner, Principal};
 use crate::supervisor::Landed;
 
 /// Calls that wait for their client to come back, at one time: of all, and of one.

@@ -12,9 +12,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Names, raw};
-use crate::access::Principal;
 use crate::catalog::{Catalogue, visible_json};
 use crate::front::{Front, calls_again, client};
+use crate::principal::Principal;
 
 /// How long an AI client may take a list for what it is. It is told when one changes, if it wants to be.
 const TTL_MS: u64 = 60_000;

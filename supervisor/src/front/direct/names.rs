@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use lockhouse_protocol::ServerName;
 use sha2::{Digest, Sha256};
 
-use crate::catalog::hex;
 use crate::front::tools;
+use data_encoding::HEXLOWER;
 
 /// Characters of a name. AI clients put `mcp__lockhouse__` before it, and some take no more than 64 in all.
 const NAME_CHARS_MAX: usize = 64 - "mcp__lockhouse__".len();
@@ -66,7 +66,7 @@ fn exposed(server: &ServerName, prefix: &str, name: &str) -> Exposed {
     }
     let plain = whole.chars().map(|c| if is_plain(c) { c } else { '_' });
     let beginning: String = plain.take(NAME_CHARS_MAX - DIGEST_CHARS - 1).collect();
-    let digest = hex(&Sha256::digest(format!("{server}\n{name}")));
+    let digest = HEXLOWER.encode(&Sha256::digest(format!("{server}\n{name}")));
     Exposed { name: format!("{beginning}_{}", &digest[..DIGEST_CHARS]), is_clipped: true }
 }
 

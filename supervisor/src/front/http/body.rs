@@ -23,7 +23,8 @@ use super::message::{self, INVALID_REQUEST, Message, MessageFault, cost_of_bytes
 use super::places::{Place, Places};
 use super::refuse;
 use super::watched::Watch;
-use crate::access::{Access, Owner, Principal, Refused};
+use crate::access::{Access, Refused};
+use crate::principal::{Owner, Principal};
 use crate::telemetry;
 
 /// What every request has room for without asking for it, and what is parsed in place.

@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 
 use super::Address;
 use super::listening::{self, Listening, Socket};
-use crate::access::Principal;
-use crate::service::Owed;
-use crate::supervisor::Supervisor;
+use crate::lifecycle::Owed;
+use crate::principal::Principal;
+use crate::supervisor::{Supervisor, set_gauges};
 use crate::telemetry;
 
 /// As Prometheus asks for it.
@@ -43,9 +43,12 @@ pub(super) fn guarded(supervisor: &Arc<Supervisor>) -> Router {
 }
 
 /// Serves all four at these addresses, to whoever reaches them, until nothing is served any more.
-pub(crate) async fn serve_figures(supervisor: &Arc<Supervisor>) -> Result<Infallible, String> {
+pub(crate) async fn serve_figures(
+    supervisor: &Arc<Supervisor>,
+    addresses: &[Address],
+) -> Result<Infallible, String> {
     let router = open(supervisor).merge(told(supervisor));
-    let listening = listening::bind(&supervisor.settings().metrics).await;
+    let listening = listening::bind(addresses).await;
     let listening = listening.map_err(|reason| format!("[metrics]: {reason}"))?;
     let serving = listening.into_iter().map(async |at: Listening| {
         match &at.address {
@@ -85,7 +88,7 @@ async fn health(State(supervisor): State<Arc<Supervisor>>) -> Response {
 }
 
 async fn metrics(State(supervisor): State<Arc<Supervisor>>) -> Response {
-    match telemetry::render(&supervisor) {
+    match telemetry::render(|| set_gauges(&supervisor)) {
         Some(figures) => ([(CONTENT_TYPE, FIGURES)], figures).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }

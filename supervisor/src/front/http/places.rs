@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::access::Owner;
+use crate::principal::Owner;
 
 /// The places of all clients.
 #[derive(Debug)]

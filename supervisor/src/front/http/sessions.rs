@@ -22,7 +22,7 @@ use super::body;
 use super::limits::HttpLimits;
 use super::message::INVALID_REQUEST;
 use super::request_ids::{FreeingTransport, RequestIds, cancelled};
-use crate::access::{Owner, Principal};
+use crate::principal::{Owner, Principal};
 use crate::telemetry;
 
 const SESSION_ID: &str = "mcp-session-id";

@@ -11,9 +11,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use super::super::display::{Display, LOOK_EVERY};
 use super::super::{Front, ask, calls_again, client, code_request, content, invalid};
 use super::{Found, Run, Step};
-use crate::access::{Owner, Principal};
+use crate::ai_client::Course;
 use crate::ai_client::{Line, PersonWait, Unasked};
-use crate::execution::{self, Answer, Course, Showing, Shown, Status};
+use crate::execution::{self, Answer, Showing, Shown, Status};
+use crate::principal::{Owner, Principal};
 use crate::supervisor::Supervisor;
 use crate::telemetry;
 

@@ -13,9 +13,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Instrument;
 
 use super::super::ask;
-use crate::access::Owner;
 use crate::ai_client::{Answer, Followed, Message, Posed, Unasked};
-use crate::execution::{Course, Watch};
+use crate::ai_client::{Course, Watch};
+use crate::principal::Owner;
 
 /// One execution. It is cancelled when the last copy of this is dropped.
 #[derive(Clone)]

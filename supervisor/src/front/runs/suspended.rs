@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::model::{InputRequiredResult, InputResponses, JsonObject};
 
 use super::run::Run;
-use crate::access::{Owner, Principal};
+use crate::principal::{Owner, Principal};
 
 /// Requests whose client is to call again, at one time; and those of one client.
 const SUSPENDED_MAX: usize = 256;

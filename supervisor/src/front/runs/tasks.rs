@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::super::display::in_words;
 use super::run::Over;
 use super::{Found, Run, Runs};
-use crate::access::Owner;
+use crate::principal::Owner;
 
 /// How often a client may ask.
 const POLL_EVERY_MS: u64 = 1_000;

@@ -4,8 +4,9 @@
 use lockhouse_policies::{Decision, PendingCall, Policy, Source};
 use similar::TextDiff;
 
+use super::permit::{Leave, permit};
+use super::policy_file::{PolicyFile, PolicyFileError};
 use super::visible;
-use crate::config::{ConfigError, Leave, PolicyFile, permit};
 
 /// Bytes of arguments of all calls together that are decided about again.
 const ARGUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -61,7 +62,7 @@ pub(super) fn propose(file: &PolicyFile, calls: &[&PendingCall]) -> Option<Chang
 
 impl Change {
     /// Puts the new text in the place of the one that was shown, if that is still there.
-    pub(super) fn write(&self) -> Result<(), ConfigError> {
+    pub(super) fn write(&self) -> Result<(), PolicyFileError> {
         self.file.replace(&self.before, &self.after)
     }
 }

@@ -8,8 +8,8 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use super::Approval;
 use super::always::Change;
 use super::desk::Desk;
+use super::policy_file::PolicyFile;
 use super::refusals::Refusals;
-use crate::config::PolicyFile;
 
 /// How long a change of the policy may take to be in force.
 const RELOAD_PATIENCE: Duration = Duration::from_secs(10);

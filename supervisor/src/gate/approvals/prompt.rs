@@ -9,7 +9,7 @@ use super::always::Change;
 use super::facts::Facts;
 use super::visible::barred;
 use super::{Approval, batch::Candidate};
-use crate::catalog::hex;
+use data_encoding::HEXLOWER;
 
 /// Hexadecimal digits of the digest that are shown.
 const SHORT_DIGEST: usize = 12;
@@ -34,7 +34,7 @@ impl Prompt {
             several => {
                 let mut all = Sha256::new();
                 several.iter().for_each(|call| all.update(call.digest.to_hex()));
-                hex(&all.finalize())
+                HEXLOWER.encode(&all.finalize())
             }
         };
         Self { calls: waiting.iter().map(facts).collect(), digest, change }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::access::Owner;
+use crate::principal::Owner;
 
 /// Questions that are refused in a row before there is a pause; of one tool in one execution, before there is no other.
 pub(super) const IN_A_ROW_MAX: u32 = 3;

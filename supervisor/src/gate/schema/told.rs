@@ -5,8 +5,9 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use lockhouse_policies::{printable, quoted};
 use serde_json::Value;
 
-use crate::catalog::{Language, Tool};
-use crate::gate::arguments::nearest;
+use crate::catalog::Tool;
+use lockhouse_policies::nearest;
+use crate::language::Language;
 
 /// Characters of a value, a name or a pattern that are repeated.
 const SHOWN_CHARS_MAX: usize = 80;

@@ -9,14 +9,13 @@ use opentelemetry_otlp::SpanExporter;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use rmcp::model::RequestMetaObject;
 use tracing::{Span, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::TARGET;
+use super::{TARGET, TraceContext};
 
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
@@ -53,26 +52,20 @@ pub(super) fn flush() {
 }
 
 /// What a client says of its trace. Baggage is nobody's business.
-pub(super) fn adopt(span: &Span, meta: &RequestMetaObject) {
-    let of = |name: &str, value: Option<&str>| value.map(|value| (name.to_owned(), value.to_owned()));
+pub(super) fn adopt(span: &Span, context: TraceContext) {
+    let carried = [(TRACEPARENT, context.parent), (TRACESTATE, context.state)].into_iter();
     let carried: HashMap<String, String> =
-        [of(TRACEPARENT, meta.get_traceparent()), of(TRACESTATE, meta.get_tracestate())]
-            .into_iter()
-            .flatten()
-            .collect();
+        carried.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     if !carried.is_empty() {
         // One that is malformed begins a trace of our own.
         let _ = span.set_parent(TraceContextPropagator::new().extract(&carried));
     }
 }
 
-pub(super) fn hand_on(span: &Span, meta: &mut Option<RequestMetaObject>) {
+pub(super) fn context(span: &Span) -> TraceContext {
     let mut carried = HashMap::new();
     TraceContextPropagator::new().inject_context(&span.context(), &mut carried);
-    let Some(parent) = carried.remove(TRACEPARENT) else { return };
-    let meta = meta.get_or_insert_default();
-    meta.set_traceparent(parent);
-    if let Some(state) = carried.remove(TRACESTATE).filter(|state| !state.is_empty()) {
-        meta.set_tracestate(state);
-    }
+    let parent = carried.remove(TRACEPARENT);
+    let state = carried.remove(TRACESTATE).filter(|state| parent.is_some() && !state.is_empty());
+    TraceContext { parent, state }
 }

@@ -13,8 +13,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::catalog::hex;
 use crate::files;
+use data_encoding::HEXLOWER;
 
 /// Bytes of one file.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
@@ -131,8 +131,8 @@ impl Kept {
 impl TokenFile {
     /// By name and URL: another URL does not get what this one was given.
     pub(super) fn of(name: &ServerName, url: &url::Url) -> Result<Self, TokenFileError> {
-        let directory = crate::config::state_directory().ok_or(TokenFileError::NoPlace)?.join("tokens");
-        let hash = hex(&Sha256::digest(url.as_str()));
+        let directory = crate::directories::state().ok_or(TokenFileError::NoPlace)?.join("tokens");
+        let hash = HEXLOWER.encode(&Sha256::digest(url.as_str()));
         Ok(Self { path: directory.join(format!("{name}-{}.json", &hash[..HASH_DIGITS])) })
     }
 

@@ -3,8 +3,6 @@
 //! While it drains no run begins, and those that are under way come to their end and are answered. Then, or when their time
 //! is up, everything ends.
 
-pub(crate) mod notify;
-
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -73,7 +73,7 @@ fn whole_last_lines(text: &str) -> &str {
 }
 
 /// A number with commas between its thousands.
-pub(super) fn grouped(number: usize) -> String {
+pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -1,11 +1,47 @@
-//! Files of other programs that we change: what they were stays beside them.
+//! Text files that people write: read whole, with a bound, and replaced whole; what they were can stay beside them.
 
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use lockhouse_policies::Source;
+
+/// Bytes of a configuration, policy or servers file.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
 /// Backups of one file.
 const BACKUPS_MAX: u32 = 1_000;
+
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    /// The system refuses it.
+    #[error("cannot read {path}: {source}")]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    /// It is not what it must be.
+    #[error("cannot use {path}: {reason}")]
+    Unusable { path: PathBuf, reason: String },
+}
+
+/// Reads a file of UTF-8 text.
+pub(crate) fn read_source(path: &Path) -> Result<Source, ReadError> {
+    let unreadable = |source| ReadError::Unreadable { path: path.to_owned(), source };
+    let unusable = |reason: String| ReadError::Unusable { path: path.to_owned(), reason };
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(unusable("it is not a regular file".into()));
+    }
+    if metadata.len() > FILE_BYTES_MAX {
+        return Err(unusable(format!("it has {} bytes, the limit is {FILE_BYTES_MAX}", metadata.len())));
+    }
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line =
+            1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
+        unusable(format!("it is not UTF-8: line {line} has an invalid byte"))
+    })?;
+    Ok(Source { path: path.display().to_string(), text })
+}
 
 /// Copies a file to `FILE.lockhouse-backup-N`, which only its owner can read: it may hold secrets.
 pub(crate) fn back_up(path: &Path) -> std::io::Result<PathBuf> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-use crate::execution::Language;
+use crate::language::Language;
 use crate::supervisor::Supervisor;
 
 /// Between two looks at whether the line of how it is has changed.

@@ -2,13 +2,13 @@
 
 use metrics::{counter, gauge};
 
-use crate::supervisor::{Health, Supervisor};
+use super::{Health, Supervisor};
 
 /// States of a server, in its own words.
 const STATES: [&str; 4] = ["idle", "connecting", "connected", "failed"];
 
 /// Sets each to what is now.
-pub(super) fn set(supervisor: &Supervisor) {
+pub(crate) fn set(supervisor: &Supervisor) {
     let health = supervisor.health();
     gauge!("lockhouse_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     gauge!("lockhouse_uptime_seconds").set(health.uptime_s);

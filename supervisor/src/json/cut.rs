@@ -1,12 +1,14 @@
 //! A value over budget as JSON of the same kind: head and tail of what is too long, and how much lies between.
 
+mod text;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use super::text::{self, grouped};
-use crate::json::{Entry, JsonText, depth};
+use super::{Entry, JsonText, depth};
+pub(crate) use text::{cut as cut_text, grouped};
 
 /// Levels that are looked into; what is deeper is left out.
 const LEVELS_MAX: usize = 60;
@@ -34,6 +36,18 @@ pub(crate) struct Cut {
     pub(crate) json: String,
     /// The places that were cut, outermost first: `{"path", "items" | "keys" | "characters", "shown"}`.
     pub(crate) places: Vec<Value>,
+}
+
+impl Cut {
+    /// What is shown, or the text that it is where no tree is made of it.
+    pub(crate) fn value(&self) -> Value {
+        serde_json::from_str(&self.json).unwrap_or_else(|_| self.json.as_str().into())
+    }
+}
+
+/// The text, if the JSON is that of text.
+pub(crate) fn text_of(json: &str) -> Option<String> {
+    if json.trim_start().starts_with('"') { serde_json::from_str(json).ok() } else { None }
 }
 
 /// Cuts valid JSON to at most `limit` bytes, in time in proportion to its length. What fits stays as it is.

@@ -1,14 +1,18 @@
 //! How much one AI client may have of what all share, where several come in through one door.
 
+mod allowance;
+mod credit;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lockhouse_policies::Rate;
 
-use super::Owner;
-use super::allowance::Allowance;
-use super::credit::CpuCredit;
+pub(crate) use allowance::Allowance;
+use credit::CpuCredit;
+
+use crate::principal::Owner;
 
 /// `[clients]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

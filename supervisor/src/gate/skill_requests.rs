@@ -7,6 +7,7 @@ use lockhouse_protocol::{Failure, FailureCode, Reply, SkillName};
 use serde_json::{Value, json};
 
 use super::{Gate, Requester, failure};
+use crate::audit::SkillCode;
 use crate::skills::{Name, Origin, Skills};
 
 /// Skills that one search gives at most.
@@ -33,12 +34,18 @@ impl Gate {
             Origin::Shared(directory) => Some(directory.display().to_string()),
             Origin::Own | Origin::Draft => None,
         };
-        self.audit.skill(from.caller.execution, from.client(), &skill, shared.as_deref()).map_err(
-            |error| {
-                tracing::error!("{error}");
-                failure(FailureCode::Denied, format!("the skill was not loaded: {error}"))
-            },
-        )?;
+        let code = SkillCode {
+            name: skill.name.as_str(),
+            version: skill.version,
+            language: skill.language,
+            code: &skill.code,
+            digest: &skill.digest(),
+            shared: shared.as_deref(),
+        };
+        self.audit.skill(from.caller.execution, from.client(), code).map_err(|error| {
+            tracing::error!("{error}");
+            failure(FailureCode::Denied, format!("the skill was not loaded: {error}"))
+        })?;
         let told = json!({
             "name": skill.name.as_str(), "version": skill.version, "language": skill.language.as_str(), "code": skill.code,
         });

@@ -12,7 +12,7 @@ const SECRET_CHARS_MIN: usize = 6;
 pub(crate) struct Secrets(Arc<[(String, String)]>);
 
 impl Secrets {
-    pub(super) fn of(environment: &BTreeMap<String, String>) -> Self {
+    pub(crate) fn of(environment: &BTreeMap<String, String>) -> Self {
         let mut secrets = Vec::new();
         for (name, value) in environment {
             // A key of several lines is written line by line, and in JSON or a debug text with escapes.
@@ -25,7 +25,7 @@ impl Secrets {
     }
 
     /// All of these.
-    pub(super) fn together<'a>(several: impl IntoIterator<Item = &'a Self>) -> Self {
+    pub(crate) fn together<'a>(several: impl IntoIterator<Item = &'a Self>) -> Self {
         Self(several.into_iter().flat_map(|secrets| secrets.0.iter().cloned()).collect())
     }
 

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::ai_client::PersonWait;
+use super::PersonWait;
 
 /// Those who ask about one run at one time; whoever comes besides is told nothing.
 const ASKING_MAX: usize = 4;
 /// How long a run may take to say what it does: it may be waiting for a worker to end.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Bytes of the end of what it printed.
-pub(super) const TAIL_BYTES_MAX: usize = 1_000;
+pub(crate) const TAIL_BYTES_MAX: usize = 1_000;
 
 /// What a run is doing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -92,12 +92,12 @@ impl Looks {
         self.has_begun.clone()
     }
 
-    pub(super) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.has_begun.0.store(true, Ordering::Relaxed);
     }
 
     /// The next who asks. None, for ever, once nobody can.
-    pub(super) async fn next(&mut self) -> Option<Asked> {
+    pub(crate) async fn next(&mut self) -> Option<Asked> {
         self.asked.recv().await
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Owner;
+use crate::principal::Owner;
 
 /// What there is for a client that has rested.
 const FULL: Duration = Duration::from_millis(50);

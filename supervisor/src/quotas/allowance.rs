@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use lockhouse_policies::Rate;
 
-use super::Owner;
+use crate::principal::Owner;
 
 /// Accounts that are kept; above that, those that are full are forgotten.
 const ACCOUNTS_MAX: usize = 10_000;
 
 /// An account for each client.
 #[derive(Debug)]
-pub(super) struct Allowance {
+pub(crate) struct Allowance {
     /// In which one unit comes back.
     unit: Duration,
     /// In which an empty account is full.
@@ -26,13 +26,13 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    pub(super) fn new(rate: Rate) -> Self {
+    pub(crate) fn new(rate: Rate) -> Self {
         let unit = (rate.per / rate.calls.get()).max(Duration::from_nanos(1));
         Self { unit, full: unit * rate.burst.get(), full_at: Mutex::default() }
     }
 
     /// Takes one unit, or says how long until there is one.
-    pub(super) fn take(&self, owner: Owner, now: Instant) -> Result<(), Duration> {
+    pub(crate) fn take(&self, owner: Owner, now: Instant) -> Result<(), Duration> {
         let mut accounts = self.accounts();
         let missing = missing(&accounts, owner, now) + self.unit;
         if owner.is_limited() && missing > self.full {
@@ -43,7 +43,7 @@ impl Allowance {
     }
 
     /// Takes what was used, at most a full account, whether it is there or not.
-    pub(super) fn charge(&self, owner: Owner, units: u32, now: Instant) {
+    pub(crate) fn charge(&self, owner: Owner, units: u32, now: Instant) {
         let mut accounts = self.accounts();
         let used = self.unit.saturating_mul(units).min(self.full);
         let missing = missing(&accounts, owner, now) + used;
@@ -51,7 +51,7 @@ impl Allowance {
     }
 
     /// How long until a client that is in debt may take a unit again; none for one that is not.
-    pub(super) fn debt(&self, owner: Owner, now: Instant) -> Option<Duration> {
+    pub(crate) fn debt(&self, owner: Owner, now: Instant) -> Option<Duration> {
         let missing = missing(&self.accounts(), owner, now);
         (owner.is_limited() && missing > self.full).then(|| missing + self.unit - self.full)
     }

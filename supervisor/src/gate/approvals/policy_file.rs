@@ -6,20 +6,31 @@ use lockhouse_policies::Source;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::{AccessFlags, access};
 
-use super::{ConfigError, backup, read};
+use crate::text_files::{self, ReadError, read_source};
+
+/// Why it is not changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PolicyFileError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("cannot write {path}: {source}")]
+    Unwritable { path: PathBuf, source: std::io::Error },
+    #[error("{path} stays as it is: it was changed since the change was shown")]
+    Changed { path: PathBuf },
+}
 
 /// Where it is.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PolicyFile(PathBuf);
 
 impl PolicyFile {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
     /// As it is written now.
-    pub(crate) fn read(&self) -> Result<Source, ConfigError> {
-        read(&self.0)
+    pub(crate) fn read(&self) -> Result<Source, ReadError> {
+        read_source(&self.0)
     }
 
     /// Whether this process may change it, as far as that can be said before.
@@ -29,17 +40,16 @@ impl PolicyFile {
     }
 
     /// Puts a text in its place, if it is still what it was. Who changes it at the same time through us waits.
-    pub(crate) fn replace(&self, before: &str, after: &str) -> Result<(), ConfigError> {
+    pub(crate) fn replace(&self, before: &str, after: &str) -> Result<(), PolicyFileError> {
         let (path, directory) = self.target();
-        let unwritable = |source| ConfigError::Unwritable { path: path.clone(), source };
+        let unwritable = |source| PolicyFileError::Unwritable { path: path.clone(), source };
         let lock = std::fs::File::open(&directory).map_err(unwritable)?;
         let _lock =
             Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| unwritable(error.into()))?;
         if self.read()?.text != before {
-            let reason = "it was changed since the change was shown".to_owned();
-            return Err(ConfigError::Refused { path, reason });
+            return Err(PolicyFileError::Changed { path });
         }
-        backup::replace(&path, after).map_err(unwritable)
+        text_files::replace(&path, after).map_err(unwritable)
     }
 
     /// A link stays one: what it points at is changed. With the directory that is locked.

@@ -1,0 +1,67 @@
+//! The pools of sealed workers, as they are configured.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lockhouse_protocol::SandboxProfile;
+
+use super::document::Document;
+use super::{ConfigError, limits, locate};
+use crate::pool::{PoolSettings, QueueBounds, ZygoteCommand};
+
+/// Loads the extension by its path, from an interpreter that sees nothing of the user's environment.
+const PYTHON_ENTRY: &str = "\
+import sys
+if sys.version_info < (3, 10): sys.exit('Python %d.%d is too old: Lockhouse needs 3.10 or later' % sys.version_info[:2])
+from importlib import machinery, util
+loader = machinery.ExtensionFileLoader('_lockhouse', sys.argv[1])
+sys.argv, sys.orig_argv = [''], ['']
+module = util.module_from_spec(util.spec_from_loader('_lockhouse', loader))
+loader.exec_module(module)
+sys.modules['_lockhouse'] = module
+module.zygote()
+";
+
+/// The pool of the Python engine.
+pub(super) fn python(document: &Document) -> Result<PoolSettings, ConfigError> {
+    let python = &document.python;
+    let program = locate::python(python.interpreter.as_deref())?;
+    let extension =
+        locate::companion(python.extension.as_deref(), "liblockhouse_python.so", "the Python engine")?;
+    let arguments = ["-I", "-B", "-c", PYTHON_ENTRY].map(str::to_owned).into_iter();
+    let arguments = arguments.chain([extension.to_string_lossy().into_owned()]).collect();
+    Ok(pool(document, "python", program, arguments, python.preload.clone()))
+}
+
+/// The pool of the JavaScript engine.
+pub(super) fn typescript(document: &Document) -> Result<PoolSettings, ConfigError> {
+    let worker = document.javascript.worker.as_deref();
+    let program = locate::companion(worker, "lockhouse-worker", "the JavaScript engine")?;
+    Ok(pool(document, "typescript", program, Vec::new(), Vec::new()))
+}
+
+fn pool(
+    document: &Document,
+    language: &'static str,
+    program: PathBuf,
+    arguments: Vec<String>,
+    preload: Vec<String>,
+) -> PoolSettings {
+    let (pool, limits) = (&document.pool, limits(&document.limits));
+    let profile = SandboxProfile {
+        cpu_seconds: limits.cpu.as_secs(),
+        memory_bytes: limits.memory_bytes,
+        unprivileged_id: nix::unistd::geteuid().is_root().then_some(pool.unprivileged_id),
+        preload,
+        limits: limits.conversation,
+    };
+    PoolSettings {
+        language,
+        zygote: ZygoteCommand { program, arguments, profile, require_full: pool.require_full },
+        idle: pool.idle as usize,
+        running_max: pool.running as usize,
+        queue: QueueBounds { all: pool.queue as usize, of_one: pool.queue_per_client as usize },
+        recycle_after: pool.recycle_after,
+        recycle_age: Duration::from_secs(pool.recycle_seconds.into()),
+    }
+}
