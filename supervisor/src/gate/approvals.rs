@@ -12,6 +12,8 @@ mod desk;
 mod facts;
 mod form;
 mod grants;
+mod members;
+mod order;
 mod outcome;
 mod prompt;
 mod refusals;
@@ -30,9 +32,9 @@ use uuid::Uuid;
 pub(crate) use approvers::{ApprovalSettings, Approvers, Through};
 pub(crate) use desk::{Ask, Decision, FromPerson, FromSupervisor, PersonsAnswer, Seat, Watcher};
 
-use arguments::Order;
 use batch::{Batches, Candidate, Waiting};
 use grants::Grants;
+use order::Order;
 use outcome::Refusal;
 
 use super::failure;
@@ -98,7 +100,7 @@ struct Execution {
     audit: Arc<Audit>,
     approvers: Arc<Approvers>,
     grants: Mutex<Grants>,
-    /// Whether somebody else than the program ended it.
+    /// Whether somebody else than the program and its client ended it.
     is_cancelled: AtomicBool,
 }
 
@@ -161,7 +163,8 @@ impl Approvals {
         decided.await.unwrap_or(Err(Refusal::Broken)).map_err(refused)
     }
 
-    /// The execution is ended from outside: the program is not to blame for questions that nobody answers any more. To be
+    /// Somebody else than the program and its client ends the execution: neither is to blame for questions that nobody
+    /// answers any more. To be
     /// said before its calls are dropped.
     pub(crate) fn cancel(&self) {
         self.of.is_cancelled.store(true, Ordering::Release);
