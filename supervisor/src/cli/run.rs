@@ -21,6 +21,7 @@ use crate::config::Files;
 use crate::control::ControlSocket;
 use crate::execution::{self, Answer, Language, Refusal, Showing};
 use crate::gate::{FromSupervisor, Seat, Watcher};
+use crate::json;
 use crate::supervisor::{CodeRequest, Supervisor};
 
 /// Bytes that are read of a program: beyond any limit that can be configured for code.
@@ -175,7 +176,7 @@ fn print_for_people(answer: &Answer) {
     eprint!("{}", for_stderr(&answer.stderr));
     if let Some(value) = &answer.value {
         let json = execution::without_files(value.get());
-        match serde_json::from_str(&json) {
+        match json::tree(json.as_bytes(), usize::MAX) {
             Ok(Value::String(text)) => println!("{}", for_stdout(&text)),
             Ok(value) => println!("{}", for_stdout(&format!("{value:#}"))),
             Err(_) => println!("{}", for_stdout(&json)),

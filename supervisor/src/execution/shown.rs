@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 pub(super) use text::cut as cut_text;
 
 use super::answer::Answer;
+use crate::json;
 
 /// Files of one answer that are shown as what they are; bytes of them together.
 const FILES_MAX: usize = 10;
@@ -59,8 +60,7 @@ pub(crate) struct Taken {
 /// Part of a JSON value in at most `limit` bytes, and the places in it that were cut.
 pub(crate) fn part(json: &str, limit: usize) -> (Value, Vec<Value>) {
     let cut = cut::cut(json, limit);
-    let value = serde_json::from_str(&cut.json).unwrap_or_else(|_| cut.json.into());
-    (value, cut.places)
+    (tree(&cut.json), cut.places)
 }
 
 /// What is shown of an answer.
@@ -104,9 +104,7 @@ fn value(whole: &str, bytes: &mut usize, truncated: &mut Truncated<'_>, files: &
     let text = text_of(&json);
     let length = text.as_ref().map_or(json.len(), String::len);
     let (value, shown, places) = match text {
-        _ if length <= limit => {
-            (serde_json::from_str(&json).unwrap_or_else(|_| (*json).into()), length, Vec::new())
-        }
+        _ if length <= limit => (tree(&json), length, Vec::new()),
         Some(text) => {
             let shown = cut_text(&text, limit).unwrap_or(text);
             let length = shown.len();
@@ -115,7 +113,7 @@ fn value(whole: &str, bytes: &mut usize, truncated: &mut Truncated<'_>, files: &
         None => {
             let cut = cut::cut(&json, limit);
             let length = cut.json.len();
-            (serde_json::from_str(&cut.json).unwrap_or_else(|_| cut.json.into()), length, cut.places)
+            (tree(&cut.json), length, cut.places)
         }
     };
     *bytes += shown;
@@ -123,6 +121,11 @@ fn value(whole: &str, bytes: &mut usize, truncated: &mut Truncated<'_>, files: &
         truncated.note("value", whole, length, shown, places);
     }
     value
+}
+
+/// The value, or the text that it is where no tree is made of it.
+fn tree(json: &str) -> Value {
+    json::tree(json.as_bytes(), usize::MAX).unwrap_or_else(|_| json.into())
 }
 
 fn printed<'a>(part: &str, whole: &'a str, bytes: &mut usize, truncated: &mut Truncated<'_>) -> Cow<'a, str> {

@@ -122,7 +122,7 @@ pub(super) fn typed(text: &[u8], bytes_max: usize) -> Result<Received, &'static 
     }
     match json::count(text, TYPED_NODES_MAX).fault {
         Some(JsonFault::TooManyValues) => Err(TOO_LARGE),
-        Some(JsonFault::TooDeep | JsonFault::Invalid) => Err(NOT_JSON),
+        Some(JsonFault::TooDeep | JsonFault::Invalid | JsonFault::ReservedKey) => Err(NOT_JSON),
         None => serde_json::from_slice(text).map_err(|_| NOT_JSON),
     }
 }

@@ -119,6 +119,9 @@ async fn a_body_that_would_cost_much_is_refused_before_anything_is_made_of_it() 
         object + "}"
     };
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    // What serde_json makes of this is a list of a million values.
+    let read_as_json =
+        format!(r#"{{"\u0024serde_json::private::RawValue":"[{}0]"}}"#, "0,".repeat(1_000_000));
     let mut table = Table::new("bodies");
     let json = "application/json";
     let small = echo(&visitor, "[1, \"}\\\"\", {\"a\": null}]", "0");
@@ -135,6 +138,8 @@ async fn a_body_that_would_cost_much_is_refused_before_anything_is_made_of_it() 
         ("metadata of 600 members", echo(&visitor, "0", &members(600)), 413, "500 JSON values"),
         ("metadata of 300 KB", echo(&visitor, "0", &format!("{:?}", "x".repeat(300_000))), 413, "256 KiB"),
         ("many levels", echo(&visitor, &nested(110), "0"), 400, "more than 100 levels"),
+        ("a text that would be read as JSON", echo(&visitor, &read_as_json, "0"), 400, "RawValue"),
+        ("the same in metadata", echo(&visitor, "0", &read_as_json), 400, "RawValue"),
     ] {
         table.row(name, refused(&post(&visitor, json, body).await, status, -32_600, words));
     }
