@@ -15,10 +15,12 @@ mod unmatched;
 mod visible;
 mod wrapping;
 
-use crate::language::Language;
 use lockhouse_policies::visible_text;
 use lockhouse_protocol::ToolName;
 use serde_json::{Value, json};
+
+use crate::json;
+use crate::language::Language;
 
 pub(crate) use catalogue::{Catalogue, LeftOut};
 pub(crate) use fingerprint::digest;
@@ -189,7 +191,7 @@ impl Tool {
         if text.len() > DEFINITION_BYTES_MAX {
             return None;
         }
-        let raw: Value = serde_json::from_str(text).ok()?;
+        let raw = json::tree(text.as_bytes(), usize::MAX).ok()?;
         let name = ToolName::new(raw.get("name")?.as_str()?).ok()?;
         let definition = fingerprint::as_compared(text, &raw);
         let words = raw.get("description").and_then(Value::as_str).unwrap_or_default();

@@ -115,7 +115,8 @@ pub(crate) async fn run(
         Some(ending) => ending,
     };
     let wall = started.elapsed();
-    if matches!(ending, Ending::Cancelled(..)) {
+    // A client that cancels leaves its questions as a program does that ends: it could ask again and again.
+    if matches!(ending, Ending::Cancelled(why, _) if why != Cancellation::Client) {
         run.from.approvals.cancel();
     }
     let waiting = run.abandon_calls();

@@ -375,10 +375,16 @@ impl Gate {
         let queued = Instant::now();
         let ready = destination.turn().await.map_err(failed)?;
         waited += queued.elapsed();
-        if let Item::Tool(tool) = item {
-            self.refuse_another(subject, known, ready.catalogue().tool(tool)).map_err(failed)?;
-        }
+        let now = match item {
+            Item::Tool(tool) => ready.catalogue().tool(tool),
+            _ => None,
+        };
+        self.refuse_another(subject, known, now).map_err(failed)?;
         let permitted = self.still_permitted(from, subject, permitted).await.map_err(failed)?;
+        // The policy may say something else of tools that have changed than before the wait.
+        if let Some(definition) = now {
+            self.refuse_changed(from, subject, definition).map_err(failed)?;
+        }
         // What a person takes is not the gate's.
         if approval.is_none() {
             telemetry::took(Stage::Gate, began.elapsed().saturating_sub(waited));

@@ -4,11 +4,15 @@ use lockhouse_policies::printable;
 use lockhouse_protocol::ServerName;
 use serde_json::{Map, Value, json};
 
+use crate::json::{self, JsonFault};
+
 /// Bytes of a question as its server sent it.
 pub(crate) const QUESTION_BYTES_MAX: usize = 32 * 1024;
 /// And of what it asks a model.
 const SAMPLING_BYTES_MAX: usize = 256 * 1024;
 const MESSAGE_CHARS_MAX: usize = 2_000;
+/// Values of either.
+const VALUES_MAX: usize = 10_000;
 const FIELDS_MAX: usize = 40;
 const URL_BYTES_MAX: usize = 2_048;
 
@@ -35,7 +39,7 @@ pub(crate) enum Question {
 /// Why a question is not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unfit {
-    #[error("it is larger than {QUESTION_BYTES_MAX} bytes")]
+    #[error("it is larger than {QUESTION_BYTES_MAX} bytes, or has more than {VALUES_MAX} values")]
     TooLarge,
     #[error("it has no message, or no form or URL that MCP knows")]
     Malformed,
@@ -49,14 +53,21 @@ pub(crate) enum Unfit {
     Url,
 }
 
+fn object(parameters: &str) -> Result<Map<String, Value>, Unfit> {
+    match json::tree(parameters.as_bytes(), VALUES_MAX) {
+        Ok(Value::Object(parameters)) => Ok(parameters),
+        Err(JsonFault::TooManyValues) => Err(Unfit::TooLarge),
+        Ok(_) | Err(_) => Err(Unfit::Malformed),
+    }
+}
+
 impl Question {
     /// The parameters of `elicitation/create`, of whichever era.
     pub(crate) fn read(server: &ServerName, parameters: &str) -> Result<Self, Unfit> {
         if parameters.len() > QUESTION_BYTES_MAX {
             return Err(Unfit::TooLarge);
         }
-        let parameters: Map<String, Value> =
-            serde_json::from_str(parameters).map_err(|_| Unfit::Malformed)?;
+        let parameters = object(parameters)?;
         let text = |name: &str| parameters.get(name).and_then(Value::as_str);
         let message = one_line(text("message").ok_or(Unfit::Malformed)?);
         if text("mode") == Some("url") {
@@ -77,9 +88,7 @@ impl Question {
         if parameters.len() > SAMPLING_BYTES_MAX {
             return Err(Unfit::TooLarge);
         }
-        let parameters: Map<String, Value> =
-            serde_json::from_str(parameters).map_err(|_| Unfit::Malformed)?;
-        Ok(Self::Sampling(Value::Object(parameters)))
+        Ok(Self::Sampling(Value::Object(object(parameters)?)))
     }
 
     /// The parameters of `elicitation/create` that show it; none where it is of another kind.

@@ -100,4 +100,17 @@ mod tests {
         let once = r#"{ "name" : "a", "x": [1.0, {}] }"#;
         assert_eq!(&*as_compared(once, &serde_json::from_str(once).expect("JSON")), once);
     }
+
+    #[test]
+    fn a_definition_that_two_readers_would_read_differently_is_no_tool() {
+        let tool = |schema: &str| {
+            Tool::from_json(&format!(r#"{{"name":"a","inputSchema":{{"properties":{{"x":{schema}}}}}}}"#))
+        };
+        assert!(tool(r#"{"type":"string"}"#).is_some());
+        for key in ["$serde_json::private::RawValue", "\\u0024serde_json::private::RawValue"] {
+            // Read in one way it is the same as the schema above, in another it is a text with whatever else it says.
+            let read = format!(r#"{{"{key}":"{{\"type\":\"IMPORTANT\",\"type\":\"string\"}}"}}"#);
+            assert!(tool(&read).is_none(), "{key}");
+        }
+    }
 }

@@ -21,6 +21,7 @@ use crate::config::Files;
 use crate::control::ControlSocket;
 use crate::execution::{self, Answer, Refusal, Showing};
 use crate::gate::{FromSupervisor, Seat, Watcher};
+use crate::json;
 use crate::language::Language;
 use crate::principal::Owner;
 use crate::supervisor::{CodeRequest, Supervisor};
@@ -178,7 +179,7 @@ fn print_for_people(answer: &Answer) {
     eprint!("{}", for_stderr(&answer.stderr));
     if let Some(value) = &answer.value {
         let json = execution::without_files(value.get());
-        match serde_json::from_str(&json) {
+        match json::tree(json.as_bytes(), usize::MAX) {
             Ok(Value::String(text)) => println!("{}", for_stdout(&text)),
             Ok(value) => println!("{}", for_stdout(&format!("{value:#}"))),
             Err(_) => println!("{}", for_stdout(&json)),

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use lockhouse_protocol::ServerName;
 use serde_json::{Value, json};
 
+use super::language::LanguageName;
 use super::terminal::for_stdout;
 use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start};
-use super::language::LanguageName;
 use crate::catalog::Tool;
 use crate::config::Files;
 use crate::gate::Gate;

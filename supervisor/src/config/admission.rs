@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use lockhouse_policies::Rate;
 
+use super::ConfigError;
 use super::document::{Clients, Document, Oauth};
 use super::http::Http;
 use super::references::Surroundings;
-use super::ConfigError;
 use crate::access::{
     AccessSettings, KeySource, OauthSettings, TokenFile, Users, Way, algorithm, trusted_url,
 };

@@ -241,9 +241,9 @@ impl Sandbox {
     }
 }
 
-/// The value itself; as the text that it is where it is nested too deeply for that.
+/// The value itself; as the text that it is where no tree is made of it.
 pub(crate) fn parsed(raw: &RawValue) -> Value {
-    serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().into())
+    json::tree(raw.get().as_bytes(), usize::MAX).unwrap_or_else(|_| raw.get().into())
 }
 
 /// Integers are exact for every reader, in each language.

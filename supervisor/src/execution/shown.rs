@@ -94,9 +94,7 @@ fn value(whole: &str, bytes: &mut usize, truncated: &mut Truncated<'_>, files: &
     let text = text_of(&json);
     let length = text.as_ref().map_or(json.len(), String::len);
     let (value, shown, places) = match text {
-        _ if length <= limit => {
-            (serde_json::from_str(&json).unwrap_or_else(|_| (*json).into()), length, Vec::new())
-        }
+        _ if length <= limit => (tree(&json), length, Vec::new()),
         Some(text) => {
             let shown = cut_text(&text, limit).unwrap_or(text);
             let length = shown.len();
@@ -113,6 +111,11 @@ fn value(whole: &str, bytes: &mut usize, truncated: &mut Truncated<'_>, files: &
         truncated.note("value", whole, length, shown, places);
     }
     value
+}
+
+/// The value, or the text that it is where no tree is made of it.
+fn tree(json: &str) -> Value {
+    json::tree(json.as_bytes(), usize::MAX).unwrap_or_else(|_| json.into())
 }
 
 fn printed<'a>(part: &str, whole: &'a str, bytes: &mut usize, truncated: &mut Truncated<'_>) -> Cow<'a, str> {

@@ -12,6 +12,8 @@ mod desk;
 mod facts;
 mod form;
 mod grants;
+mod members;
+mod order;
 mod outcome;
 mod permit;
 mod policy_file;
@@ -33,9 +35,9 @@ pub(crate) use approvers::{ApprovalSettings, Approvers, Through};
 pub(crate) use desk::{Ask, Decision, FromPerson, FromSupervisor, PersonsAnswer, Seat, Watcher};
 pub(crate) use policy_file::PolicyFile;
 
-use arguments::Order;
 use batch::{Batches, Candidate, Waiting};
 use grants::Grants;
+use order::Order;
 use outcome::Refusal;
 
 use super::failure;
@@ -101,7 +103,7 @@ struct Execution {
     audit: Arc<Audit>,
     approvers: Arc<Approvers>,
     grants: Mutex<Grants>,
-    /// Whether somebody else than the program ended it.
+    /// Whether somebody else than the program and its client ended it.
     is_cancelled: AtomicBool,
 }
 
@@ -164,7 +166,8 @@ impl Approvals {
         decided.await.unwrap_or(Err(Refusal::Broken)).map_err(refused)
     }
 
-    /// The execution is ended from outside: the program is not to blame for questions that nobody answers any more. To be
+    /// Somebody else than the program and its client ends the execution: neither is to blame for questions that nobody
+    /// answers any more. To be
     /// said before its calls are dropped.
     pub(crate) fn cancel(&self) {
         self.of.is_cancelled.store(true, Ordering::Release);

@@ -11,7 +11,7 @@ use lockhouse_protocol::{Failure, FailureCode, PromptName, Request};
 use serde_json::{Map, Value};
 
 use crate::catalog::{Tool, folded};
-use crate::json::{self, JsonFault};
+use crate::json::{self, DEPTH_MAX, JsonFault};
 use crate::language::Language;
 
 /// Values in the arguments of one call. Each costs far more here than the two bytes that it takes to send.
@@ -42,29 +42,32 @@ impl Given {
 
 /// The arguments of a prompt: strings by name.
 pub(super) fn of_prompt(prompt: &PromptName, arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
-    let strings =
-        (!too_many(arguments)).then(|| serde_json::from_slice::<BTreeMap<String, String>>(arguments));
-    match strings {
-        Some(Ok(named)) => Ok(named.into_iter().map(|(name, text)| (name, Value::String(text))).collect()),
-        Some(Err(error)) => {
-            Err(invalid(format!("the arguments of prompt {prompt} must be an object of strings: {error}")))
-        }
-        None => Err(invalid(format!("the arguments have more than {NODES_MAX} values"))),
-    }
+    check(arguments)?;
+    let named: BTreeMap<String, String> = serde_json::from_slice(arguments).map_err(|error| {
+        invalid(format!("the arguments of prompt {prompt} must be an object of strings: {error}"))
+    })?;
+    Ok(named.into_iter().map(|(name, text)| (name, Value::String(text))).collect())
 }
 
 /// The arguments of a tool, by the names that it has for them.
 pub(super) fn as_written(arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
-    if too_many(arguments) {
-        return Err(invalid(format!("the arguments have more than {NODES_MAX} values")));
-    }
+    check(arguments)?;
     serde_json::from_slice(arguments)
         .map_err(|error| invalid(format!("the arguments must be an object: {error}")))
 }
 
-/// Every value takes a byte at least, so what is short need not be counted.
-fn too_many(arguments: &[u8]) -> bool {
-    arguments.len() > NODES_MAX && json::count(arguments, NODES_MAX).fault == Some(JsonFault::TooManyValues)
+/// Whether a tree may be made of them. What is no JSON is told by whoever parses it.
+fn check(arguments: &[u8]) -> Result<(), Failure> {
+    Err(invalid(match json::count(arguments, NODES_MAX).fault {
+        None | Some(JsonFault::Invalid) => return Ok(()),
+        Some(JsonFault::TooManyValues) => format!("the arguments have more than {NODES_MAX} values"),
+        Some(JsonFault::TooDeep) => {
+            format!("the arguments have more than {DEPTH_MAX} levels of lists and objects in each other")
+        }
+        Some(JsonFault::ReservedKey) => {
+            "the arguments have the key `$serde_json::private::RawValue`, which is not taken".into()
+        }
+    }))
 }
 
 /// The arguments by name. An array is in the order of the tool's parameters; a single object in it is the arguments
@@ -74,9 +77,7 @@ pub(super) fn named(
     arguments: &[u8],
     language: Language,
 ) -> Result<Map<String, Value>, Failure> {
-    if too_many(arguments) {
-        return Err(invalid(format!("the arguments have more than {NODES_MAX} values")));
-    }
+    check(arguments)?;
     let count = tool.parameters.len();
     let takes_object = tool.accepted.first().is_some_and(|first| first.object);
     let given: Map<String, Value> = match serde_json::from_slice(arguments) {
@@ -250,5 +251,35 @@ mod tests {
         let missing = "log needs the argument repo: log(repo: Any, max_count: Any = ...)";
         assert_eq!(told(r#"{"max_count": 3}"#), Err(missing.into()));
         assert!(told("[1, 2, 3]").expect_err("too many").contains("takes 2"));
+    }
+
+    #[test]
+    fn what_would_become_too_large_a_tree_is_refused_before_it_is_one() {
+        let list = |values: usize| format!(r#"{{"repo": [0{}]}}"#, ",0".repeat(values - 1));
+        let nested = |levels: usize| format!(r#"{{"repo": {}{}}}"#, "[".repeat(levels), "]".repeat(levels));
+        let (reserved, escaped) = ("$serde_json::private::RawValue", "\\u0024serde_json::private::RawValue");
+        let hidden = |key: &str| format!(r#"{{"repo": {{"{key}": "[0,[0]]"}}}}"#);
+        // Where counting ends at the depth, there may be any number of values after it.
+        let deep_first = format!(r#"{{"repo": [{}{}, {}]}}"#, "[".repeat(100), "]".repeat(100), list(60_000));
+        for (arguments, expected) in [
+            (list(1_000), None),
+            (list(60_000), Some("values")),
+            (nested(90), None),
+            (nested(100), Some("levels")),
+            (deep_first, Some("levels")),
+            (hidden(reserved), Some("RawValue")),
+            (hidden(escaped), Some("RawValue")),
+        ] {
+            let refused = told(&arguments).err();
+            let shown: String = arguments.chars().take(60).collect();
+            match expected {
+                None => assert_eq!(refused, None, "{shown}"),
+                Some(word) => {
+                    assert!(refused.as_ref().is_some_and(|told| told.contains(word)), "{shown}: {refused:?}")
+                }
+            }
+            let prompt = PromptName::new("p").expect("a name");
+            assert!(of_prompt(&prompt, arguments.as_bytes()).is_err(), "a prompt takes strings");
+        }
     }
 }

@@ -41,7 +41,7 @@ pub(crate) struct Cut {
 impl Cut {
     /// What is shown, or the text that it is where no tree is made of it.
     pub(crate) fn value(&self) -> Value {
-        serde_json::from_str(&self.json).unwrap_or_else(|_| self.json.as_str().into())
+        super::tree(self.json.as_bytes(), usize::MAX).unwrap_or_else(|_| self.json.as_str().into())
     }
 }
 

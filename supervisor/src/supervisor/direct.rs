@@ -72,13 +72,13 @@ impl Supervisor {
     }
 }
 
-/// When nobody may have the answer any more.
+/// When nobody may have the answer any more. A client that cancels its call leaves the question about it, and one whose token
+/// is revoked does not.
 async fn over(from: &Requester, cancelled: &CancellationToken) {
     tokio::select! {
         () = cancelled.cancelled() => {}
-        () = from.principal.revoked() => {}
+        () = from.principal.revoked() => from.approvals.cancel(),
     }
-    from.approvals.cancel();
 }
 
 fn ended() -> Failure {

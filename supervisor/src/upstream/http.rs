@@ -9,6 +9,7 @@ mod client;
 mod events;
 mod exchange;
 mod fault;
+mod held;
 mod load;
 mod stream;
 mod threads;

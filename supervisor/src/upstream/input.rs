@@ -12,11 +12,14 @@ use super::callers::Caller;
 use super::calls::Unsuccessful;
 use super::host;
 use crate::ai_client::{Answer, Question};
+use crate::json;
 
 /// Times that one call may ask.
 pub(super) const ROUNDS_MAX: usize = 10;
 /// Bytes of a result that asks, questions and state together.
 const BYTES_MAX: usize = 256 * 1024;
+/// JSON values of it, where it is handed on.
+const VALUES_MAX: usize = 10_000;
 const QUESTIONS_MAX: usize = 8;
 
 /// What goes with a call that is made again.
@@ -128,7 +131,7 @@ pub(super) fn handed_on(
 ) -> Result<String, Unsuccessful> {
     let Some(required) = required(raw)? else { return Err(no_question()) };
     let ai_client = caller.ai_client.as_ref().ok_or_else(|| unanswerable(item))?;
-    let mut asking: Value = serde_json::from_str(raw).map_err(|_| no_question())?;
+    let mut asking = json::tree(raw.as_bytes(), VALUES_MAX).map_err(|_| no_question())?;
     for (key, request) in &required.input_requests {
         if request.method == "roots/list" {
             if !ai_client.names_roots() {

@@ -74,22 +74,22 @@ impl Traffic {
         !self.counts().owed.is_empty()
     }
 
-    /// A request or a notification of this length came, or what is neither: until when nothing is read of the server.
+    /// A request or a notification of this cost came, or what is neither: until when nothing is read of the server.
     /// `None` to disconnect it.
-    pub(super) fn unasked(&self, bytes: usize, message: Option<&Received>) -> Option<Option<Instant>> {
+    pub(super) fn unasked(&self, cost: usize, message: Option<&Received>) -> Option<Option<Instant>> {
         let token = message.and_then(progress);
         let mut counts = self.counts();
         if token.is_none() || !counts.owed.values().any(|of| of.as_ref() == token) {
             drop(counts);
-            return self.unsolicited(bytes).then_some(None);
+            return self.unsolicited(cost).then_some(None);
         }
-        let wait = counts.progress.take(bytes + MESSAGE_BYTES).err();
+        let wait = counts.progress.take(cost + MESSAGE_BYTES).err();
         Some(wait.map(|wait| Instant::now() + wait))
     }
 
-    /// A message of this length came that nobody asked for: whether the connection goes on.
-    pub(super) fn unsolicited(&self, bytes: usize) -> bool {
-        self.ignored(bytes + MESSAGE_BYTES)
+    /// A message of this cost came that nobody asked for: whether the connection goes on.
+    pub(super) fn unsolicited(&self, cost: usize) -> bool {
+        self.ignored(cost + MESSAGE_BYTES)
     }
 
     /// So many bytes came that are part of no message: whether the connection goes on.
@@ -99,6 +99,15 @@ impl Traffic {
             self.broken.exceeded(TOO_MUCH);
         }
         within && !self.is_over()
+    }
+
+    /// A message over the limit came that names no request of ours. It may well be an answer, for which somebody would wait for
+    /// ever: the connection ends. If no answer is due, the server sent what no server may.
+    pub(super) fn unattributable(&self, words: &str) {
+        match self.owes() {
+            true => self.broken.tell(words),
+            false => self.violated(words),
+        }
     }
 
     /// The server sent what no server may send.

@@ -18,7 +18,7 @@ use tokio::task::{JoinHandle, coop, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::broken::Broken;
-use super::ids::{id_at_end, id_at_start};
+use super::ids::ids_at_ends;
 use super::inbound::{self, Inbound, TOO_LARGE, TYPED_BYTES_MAX, failed};
 use super::line::{Line, Whole};
 use super::traffic::Traffic;
@@ -26,8 +26,8 @@ use super::traffic::Traffic;
 /// Messages that may wait until the server reads them. rmcp answers each request of a server in a task of its own, so a
 /// server that asks and never reads would gather them without end.
 const UNWRITTEN_MAX: usize = 512;
-/// Bytes of one line beyond its limit that are passed over, so that an answer that is too large fails its own call alone.
-const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Bytes of one line or event beyond its limit that are passed over, so that an answer that is too large fails its own call alone.
+pub(super) const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 const UNREAD: &str = "it does not read what it is sent";
 const UNREAD_ANSWERS: &str = "it asks for more than it takes answers to";
@@ -141,33 +141,30 @@ impl LineTransport {
         let raw = self.raw.load(Ordering::Acquire);
         match self.line.take() {
             Whole::TooLong(head, tail) => {
-                // Without an id nobody can be told, and someone would wait for ever: close instead.
-                let mut ids = [id_at_start(&head), id_at_end(&tail)].into_iter().flatten();
-                match ids.find(|id| self.traffic.answered(id)) {
-                    Some(id) => Some(Some(failed(TOO_LARGE, id))),
-                    // It may well be an answer whose id is at neither end.
-                    None if self.traffic.owes() => {
-                        self.broken.tell(UNKNOWN_LINE);
-                        None
-                    }
-                    None => self.violated(UNKNOWN_LINE),
-                }
+                let Some(id) = ids_at_ends(&head, &tail).find(|id| self.traffic.answered(id)) else {
+                    self.traffic.unattributable(UNKNOWN_LINE);
+                    return None;
+                };
+                Some(Some(failed(TOO_LARGE, id)))
             }
             Whole::Within(line) if inbound::is_large(line.len()) => {
-                self.reading = Some(spawn_blocking(move || (line.len(), read(&line, raw))));
+                self.reading = Some(spawn_blocking(move || read(&line, raw)));
                 Some(None)
             }
-            Whole::Within(line) => self.admitted(line.len(), read(&line, raw)),
+            Whole::Within(line) => self.admitted(read(&line, raw)),
         }
     }
 
-    /// A message, as far as the server may send it.
-    fn admitted(&mut self, bytes: usize, message: Inbound) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
+    /// A message of this cost, as far as the server may send it.
+    fn admitted(
+        &mut self,
+        (cost, message): (usize, Inbound),
+    ) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
         match message {
             Inbound::Answer(id, message) if self.traffic.answered(&id) => Some(Some(message)),
-            Inbound::Answer(..) => self.traffic.unsolicited(bytes).then_some(None),
+            Inbound::Answer(..) => self.traffic.unsolicited(cost).then_some(None),
             Inbound::Unsolicited(message) => {
-                self.pause = self.traffic.unasked(bytes, message.as_ref())?;
+                self.pause = self.traffic.unasked(cost, message.as_ref())?;
                 Some(message)
             }
             Inbound::Violation(words) => self.violated(words),
@@ -175,7 +172,7 @@ impl LineTransport {
     }
 }
 
-fn read(line: &[u8], raw: bool) -> Inbound {
+fn read(line: &[u8], raw: bool) -> (usize, Inbound) {
     inbound::read(line, |_, result| raw.then(|| inbound::raw(result)))
 }
 
@@ -222,8 +219,7 @@ impl Transport<RoleClient> for LineTransport {
             let message = if let Some(reading) = &mut self.reading {
                 let read = reading.await;
                 self.reading = None;
-                let (bytes, message) = read.ok()?;
-                self.admitted(bytes, message)?
+                self.admitted(read.ok()?)?
             } else if self.piece().await? {
                 self.message()?
             } else {

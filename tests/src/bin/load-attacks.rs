@@ -100,7 +100,7 @@ async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)>
         let (host, figures, think) = (daemon.host.clone(), figures.clone(), arguments.think);
         // Connections are what the attack on them is about: half of the clients begin one for each request.
         let habit = match number % 2 {
-            0 if attack.name == "connections" => Habit::Reconnects,
+            0 if matches!(attack.name, "connections" | "churn") => Habit::Reconnects,
             0 => Habit::Keeps(Era::Stateless),
             _ => Habit::Keeps(Era::Sessions),
         };
@@ -151,7 +151,7 @@ async fn turn(figures: &Figures, long: Duration, daemon: &Daemon, memory: &mut u
 
 fn arguments() -> Option<Arguments> {
     let seconds = Duration::from_secs;
-    let think = Duration::from_millis(200);
+    let think = Duration::from_millis(400);
     let mut found = Arguments { clients: 20, turns: 6, turn: seconds(15), think, only: None, json: None };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {

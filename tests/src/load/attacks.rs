@@ -29,6 +29,8 @@ const IDLE: usize = 320;
 const CALLS: usize = 4;
 /// After a refusal.
 const PAUSE: Duration = Duration::from_millis(20);
+/// After an idle connection was closed.
+const REOPENED_AFTER: Duration = Duration::from_secs(1);
 
 /// One attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +50,14 @@ const fn upstream(name: &'static str, what: &'static str) -> Attack {
 }
 
 /// All attacks.
-pub(crate) const ATTACKS: [Attack; 8] = [
+pub(crate) const ATTACKS: [Attack; 9] = [
     client("bodies", "48 requests with bodies of 4 MB of small objects, of one token"),
     client("small-bodies", "48 requests with bodies of 250 KB of small objects, of one token"),
     client("connections", "320 idle connections without a token, of the honest clients' address"),
+    client(
+        "churn",
+        "320 connections without a token, of the honest clients' address, opened again as they are closed",
+    ),
     upstream("ids", "an upstream server asks with ids of 900 KB"),
     upstream("notifications", "an upstream server sends notifications of 1 MB of empty arrays"),
     upstream("line", "an upstream server sends a line without an end"),
@@ -81,7 +87,7 @@ pub(crate) async fn attack_if_ordered() {
     let mut ways = JoinSet::new();
     let count = match name.as_str() {
         "bodies" | "small-bodies" => BODIES,
-        "connections" => IDLE,
+        "connections" | "churn" => IDLE,
         _ => CALLS,
     };
     let size = if name == "bodies" { BODY_BYTES } else { ACCEPTED_BYTES };
@@ -92,7 +98,8 @@ pub(crate) async fn attack_if_ordered() {
             loop {
                 let done = match name.as_str() {
                     "bodies" | "small-bodies" => post(&host, &token, body).await,
-                    "connections" => idle(&host).await,
+                    "connections" => idle(&host, REOPENED_AFTER).await,
+                    "churn" => idle(&host, PAUSE).await,
                     _ => call(&host, &token).await,
                 };
                 if done.is_err() {
@@ -127,10 +134,12 @@ async fn post(host: &str, token: &str, body: &str) -> Result<()> {
     if answer.starts_with(b"HTTP/1.1 200") { Ok(()) } else { Err(Error::other("refused")) }
 }
 
-async fn idle(host: &str) -> Result<()> {
+/// Sends nothing until it is closed.
+async fn idle(host: &str, reopened_after: Duration) -> Result<()> {
     let mut stream = connect(host, HONEST).await?;
-    stream.read_to_end(&mut Vec::new()).await?;
-    Err(Error::other("closed"))
+    let closed = stream.read_to_end(&mut Vec::new()).await;
+    tokio::time::sleep(reopened_after).await;
+    closed.map(|_| ())
 }
 
 async fn call(host: &str, token: &str) -> Result<()> {

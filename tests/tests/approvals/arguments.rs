@@ -15,6 +15,17 @@ fn tool(name: &str, required: &[&str], properties: &[&str], is_open: bool) -> Va
     }})
 }
 
+/// A tool whose one argument, `params`, is an object of these members and any others.
+fn wrapped(name: &str, required: &[&str], properties: &[&str]) -> Value {
+    let mut inner = tool(name, required, properties, true)["inputSchema"].take();
+    let members = std::mem::take(&mut inner["properties"]);
+    let schema = json!({
+        "type": "object", "required": ["params"], "properties": {"params": {"$ref": "#/$defs/Params"}},
+        "$defs": {"Params": {"type": "object", "required": inner["required"], "properties": members}},
+    });
+    json!({"name": name, "inputSchema": schema})
+}
+
 /// A server with tools of many arguments, each of whose calls is a person's to decide.
 fn lockhouse() -> Lockhouse {
     let lockhouse = Lockhouse::new().policy("version = 1\n[servers.scripted]\nask = [\"*\"]\n");
@@ -24,6 +35,8 @@ fn lockhouse() -> Lockhouse {
         tool("write_file", &["path"], &["note", "mode", "path"], false),
         tool("annotate", &["path"], &["path"], true),
         tool("assemble", &many, &many, false),
+        wrapped("wrap", &["path"], &["note", "path"]),
+        wrapped("wrap_many", &many, &many),
     ];
     let tools = lockhouse.file("scripted/tools.json", json!(tools).to_string());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/scripted.py");
@@ -141,6 +154,35 @@ async fn a_call_whose_required_arguments_cannot_all_be_named_is_declined_and_nob
     assert_eq!(outcomes, ["cannot be shown"]);
     let (asked, _) = prompts(&session, &person, "call('annotate', {'path': 'x'})").await;
     assert_eq!(asked.len(), 1, "control: another tool of the server");
+}
+
+#[tokio::test]
+async fn members_that_the_program_adds_to_an_object_push_none_of_the_tools_own_out_of_view() {
+    let lockhouse = lockhouse();
+    let person = Person::who_says(Says::No);
+    let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), Session::latest()).await;
+    let added = "**{f'a{i:03}': 'x' * 200 for i in range(150)}";
+    let code = format!("call('wrap', {{'params': {{{added}, 'note': 'n', 'path': '/etc/passwd'}}}})");
+    let (asked, _) = prompts(&session, &person, &code).await;
+    let text = &asked[0];
+    let members = "    | \"params\": an object of 152 members:\n    |   \"path\": \"/etc/passwd\"\n    |   \"note\": \"n\"\n    |   \"a000\": \"x";
+    assert!(text.contains(members) && text.contains("INCOMPLETE"), "{text}");
+}
+
+#[tokio::test]
+async fn a_call_whose_required_members_cannot_all_be_named_is_declined_and_nobody_is_asked() {
+    let lockhouse = lockhouse();
+    let person = Person::who_says(Says::No);
+    let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), Session::latest()).await;
+    let code = "call('wrap_many', {'params': {f'part_{i:03}': 'x' * 20 for i in range(300)}})";
+    let (asked, answer) = prompts(&session, &person, code).await;
+    let told = answer["value"][1].as_str().unwrap_or_default();
+    let says = told.contains("cannot be shown in full")
+        && told.contains("required members of its arguments would be hidden");
+    assert!(asked.is_empty() && says, "{asked:?} {answer}");
+    let code = "call('wrap', {'params': {'path': 'p' * 9000}})";
+    let (asked, _) = prompts(&session, &person, code).await;
+    assert_eq!(asked.len(), 1, "control: a long member that is named");
 }
 
 #[tokio::test]

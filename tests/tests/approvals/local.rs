@@ -41,7 +41,7 @@ async fn somebody_at_this_machine_is_asked_where_the_ai_client_cannot() {
     let ask = &asked["ask"];
     let call = json!({
         "server": "fixture", "kind": "tool", "name": "add", "arguments": "{\n  \"a\": 1,\n  \"b\": 2\n}",
-        "argument_names": ["\"a\"", "\"b\""], "argument_names_left_out": 0, "arguments_left_out": 0, "claims": "it only reads", "line": 2, "source": "try: r = fixture.add(a=1, b=2)['sum']",
+        "argument_names": ["\"a\"", "\"b\""], "argument_names_left_out": 0, "arguments_left_out": 0, "name_left_out": 0, "claims": "it only reads", "line": 2, "source": "try: r = fixture.add(a=1, b=2)['sum']",
         "rule": format!("{}:5", lockhouse.path("config/lockhouse/policy.toml").display()),
     });
     table.row("what is told", equal(ask["calls"].clone(), json!([call])));
@@ -143,10 +143,15 @@ fn at_a_terminal(lockhouse: &Lockhouse, lines: &[&str], arguments: &[&str]) -> F
 }
 
 fn typing(lockhouse: &Lockhouse, lines: &[&str], arguments: &[&str]) -> Command {
+    typing_within(lockhouse, lines, &[], arguments)
+}
+
+/// The same where Lockhouse is started by another program, which comes before it.
+fn typing_within(lockhouse: &Lockhouse, lines: &[&str], starter: &[&str], arguments: &[&str]) -> Command {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("terminal.py");
     let run = lockhouse.command(arguments);
     let mut command = Command::new("python3");
-    command.arg(script).args(lines).arg("--").arg(run.get_program()).args(run.get_args());
+    command.arg(script).args(lines).arg("--").args(starter).arg(run.get_program()).args(run.get_args());
     command.env_clear().envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command
 }
@@ -182,6 +187,18 @@ async fn lines_that_are_typed_ahead_answer_no_question_that_is_shown_later() {
     terminal.kill().unwrap();
     terminal.wait().unwrap();
     assert_eq!(approved, 1, "{:?}", outcomes(&lockhouse));
+}
+
+#[test]
+fn what_is_typed_while_no_question_is_open_stays_for_who_else_reads_from_the_terminal() {
+    let lockhouse = lockhouse("");
+    // The first line is typed before there is a program, and the second after it.
+    let shell =
+        "printf 'Approve? [1] '; \"$0\" \"$@\"; printf 'Approve? [2] '; read -r line; echo \"read $line.\"";
+    let arguments = ["run", "--language", "python", "-c", "import time\ntime.sleep(1)\n1"];
+    let mut typing = typing_within(&lockhouse, &["early", "late"], &["/bin/sh", "-c", shell], &arguments);
+    let finished = Finished::of(&mut typing, b"");
+    assert!(finished.stdout.contains("read early."), "{finished:?}");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! People who have said no are not asked again and again.
 
-use lockhouse_tests::{Approver, Person, Says, Session, Table, ensure, equal};
+use lockhouse_tests::{Approver, Person, Says, Session, Table, ensure, equal, wait_until};
+use rmcp::model::{ClientRequest, Request};
+use rmcp::service::PeerRequestOptions;
 use serde_json::json;
 
-use crate::{ONE, eras, in_turn, lockhouse, outcomes, session};
+use crate::{ONE, eras, in_turn, lockhouse, outcomes, parameters, session};
 
 /// Asks a hundred times, whatever it is told: how often it was let, and what it was told at last.
 const INSISTS: &str = "\
@@ -118,4 +120,49 @@ async fn runs_that_somebody_else_ends_count_as_no_refusals() {
         let answer = lockhouse_tests::structured(running.await.unwrap());
         assert_eq!(answer["status"], "cancelled", "{answer}");
     }
+}
+
+#[tokio::test]
+async fn a_client_that_asks_and_cancels_its_runs_is_not_let_ask_again() {
+    let lockhouse = lockhouse("[approvals]\nthrough = \"local\"\n");
+    let session = session(&lockhouse, &Person::default(), Session::latest()).await;
+    let mut approver = Approver::watching(&lockhouse).await;
+    for _ in 0..3 {
+        let request = ClientRequest::CallToolRequest(Request::new(parameters(ONE)));
+        let options = PeerRequestOptions::no_options();
+        let running = session.peer().send_cancellable_request(request, options).await.unwrap();
+        approver.next("ask").await;
+        running.cancel(None).await.unwrap();
+        approver.next("gone").await;
+    }
+    let answer = session.run_code("python", ONE).await;
+    let told = answer["value"][0][1].as_str().unwrap_or_default();
+    assert!(told.contains("the last 3 questions in a row were refused"), "{answer}");
+}
+
+#[tokio::test]
+async fn runs_at_the_same_time_ask_together_no_more_than_one_after_the_other() {
+    let config = "[approvals]\nthrough = \"local\"\nwait_seconds = 10\n[pool]\nidle = 1\nrunning = 6\n";
+    let lockhouse = lockhouse(config);
+    let session = session(&lockhouse, &Person::default(), Session::latest()).await;
+    let mut approver = Approver::watching(&lockhouse).await;
+    let runs: Vec<_> = (0..6).map(|_| session.start_code("python", ONE)).collect();
+    wait_until("all runs wait for a person", async || {
+        let listed = lockhouse.run(&["runs", "list", "--json"]).json();
+        let waits = |run: &&serde_json::Value| run["waiting_for"] == "approval of fixture.add";
+        (listed.as_array()?.iter().filter(waits).count() == runs.len()).then_some(())
+    })
+    .await;
+    for _ in 0..3 {
+        let asked = approver.next("ask").await;
+        approver.answer(&asked, "decline", "once").await;
+    }
+    for run in runs {
+        let answer = lockhouse_tests::structured(run.await.unwrap());
+        assert_eq!(answer["value"][0][0], "approval_declined", "{answer}");
+    }
+    let outcomes = outcomes(&lockhouse);
+    let of = |what: &str| outcomes.iter().filter(|outcome| *outcome == what).count();
+    let counted = (of("asked through local"), of("declined through local"), of("too many refusals"));
+    assert_eq!(counted, (3, 3, 3), "{outcomes:?}");
 }

@@ -1,6 +1,8 @@
 //! A policy that changes while a person is asked: what it takes away, no answer gives back.
 
-use lockhouse_tests::{Approver, Person, Session, Table, ensure, equal};
+use std::path::Path;
+
+use lockhouse_tests::{Approver, Lockhouse, Person, Session, Table, ensure, equal};
 use serde_json::json;
 
 use crate::{ONE, lockhouse, records, session};
@@ -72,5 +74,46 @@ async fn an_approval_of_a_path_counts_for_where_it_led() {
         let answer = lockhouse_tests::structured(running.await.unwrap());
         table.row(meanwhile, ensure((answer["value"] == "denied") != made, answer));
     }
+    table.finish();
+}
+
+#[tokio::test]
+async fn an_approval_of_a_changed_tool_counts_for_nothing_once_the_policy_blocks_such_tools() {
+    let policy = |on_change: &str| {
+        format!("version = 1\n[servers.scripted]\nask = [\"*\"]\non_change = \"{on_change}\" # {on_change}\n")
+    };
+    let tools = |description: &str| {
+        json!([{"name": "echo", "description": description, "inputSchema": {"type": "object"}}]).to_string()
+    };
+    let lockhouse = Lockhouse::new().policy(&policy("warn"));
+    let place = lockhouse.file("scripted/tools.json", tools("Says it."));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/scripted.py");
+    let arguments = json!([script, place.parent().unwrap()]);
+    let lockhouse =
+        lockhouse.config(&format!("[servers.scripted]\ncommand = \"python3\"\nargs = {arguments}\n"));
+    let before = lockhouse.serve().await;
+    before.run_code("python", "from mcp_tools import scripted\nscripted.list_tools()").await;
+    before.close().await;
+    lockhouse.file("scripted/tools.json", tools("Says it to everybody."));
+
+    let session = session(&lockhouse, &Person::default(), Session::latest()).await;
+    let code = "from mcp_tools import scripted, ToolError\n\
+        try: r = scripted.echo(text='x')\nexcept ToolError as e: r = [e.code, str(e)]\nr";
+    let mut table =
+        Table::new("a tool that has changed, and a policy that comes into force while a person is asked");
+    for (on_change, made) in [("warn", true), ("block", false)] {
+        let mut approver = Approver::watching(&lockhouse).await;
+        let running = session.start_code("python", code);
+        let asked = approver.next("ask").await;
+        lockhouse.file("config/lockhouse/policy.toml", policy(on_change));
+        session.reload().await;
+        approver.answer(&asked, "approve", "once").await;
+        let answer = lockhouse_tests::structured(running.await.unwrap());
+        let value = &answer["value"];
+        let told = value[1].as_str().unwrap_or_default();
+        let refused = value[0] == "denied" && told.contains("on_change is \"block\"");
+        table.row(on_change, ensure(if made { *value == "x" } else { refused }, &answer));
+    }
+    table.row("calls", equal(records(&lockhouse, "call").len(), 1));
     table.finish();
 }

@@ -9,7 +9,8 @@ use futures_util::StreamExt;
 use lockhouse_tests::{Door, Lockhouse, Reply, Table, Visitor, ensure, equal, fixture_server, wait_until};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use crate::OPEN;
@@ -118,6 +119,9 @@ async fn a_body_that_would_cost_much_is_refused_before_anything_is_made_of_it() 
         object + "}"
     };
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    // What serde_json makes of this is a list of a million values.
+    let read_as_json =
+        format!(r#"{{"\u0024serde_json::private::RawValue":"[{}0]"}}"#, "0,".repeat(1_000_000));
     let mut table = Table::new("bodies");
     let json = "application/json";
     let small = echo(&visitor, "[1, \"}\\\"\", {\"a\": null}]", "0");
@@ -134,6 +138,8 @@ async fn a_body_that_would_cost_much_is_refused_before_anything_is_made_of_it() 
         ("metadata of 600 members", echo(&visitor, "0", &members(600)), 413, "500 JSON values"),
         ("metadata of 300 KB", echo(&visitor, "0", &format!("{:?}", "x".repeat(300_000))), 413, "256 KiB"),
         ("many levels", echo(&visitor, &nested(110), "0"), 400, "more than 100 levels"),
+        ("a text that would be read as JSON", echo(&visitor, &read_as_json, "0"), 400, "RawValue"),
+        ("the same in metadata", echo(&visitor, "0", &read_as_json), 400, "RawValue"),
     ] {
         table.row(name, refused(&post(&visitor, json, body).await, status, -32_600, words));
     }
@@ -165,6 +171,68 @@ async fn the_largest_program_fits_into_a_body_whatever_it_is_made_of() {
         let told = format!("at most {} KiB", (kib + 1) * 6 + 512);
         assert_eq!(refused(&reply, 413, -32_600, &told), Ok(()), "{limits}");
     }
+}
+
+#[tokio::test]
+async fn who_writes_a_whole_body_before_it_reads_is_told_why_it_is_refused() {
+    let config = "[clients]\nrequests = \"60/h\"\n[http.limits]\nbody_kib = 8192\n";
+    let lockhouse = Lockhouse::new().config(config);
+    let names = ["announced", "chunks", "indebted"];
+    let [announced, chunks, indebted] = names.map(|name| token(&lockhouse, name));
+    let door = lockhouse.door().await;
+    let head = |token: &str, more: &str| {
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n{more}\r\n\r\n",
+            door.address()
+        )
+    };
+    let mut table = Table::new("bodies that are written whole before the answer is read");
+    // More than the buffers of a connection hold: it is written only if it is read.
+    let large = " ".repeat(12 * 1024 * 1024);
+    let unproven = " ".repeat(200 * 1024);
+    for (what, head, body, expected) in [
+        ("announced", head(&announced, &format!("Content-Length: {}", large.len())), large.clone(), "413"),
+        (
+            "in chunks",
+            head(&chunks, "Transfer-Encoding: chunked"),
+            format!("{:x}\r\n{large}\r\n0\r\n\r\n", large.len()),
+            "413",
+        ),
+        ("of a stranger", head("no-token", &format!("Content-Length: {}", unproven.len())), unproven, "401"),
+    ] {
+        let mut connection = door.connection().await;
+        connection.write_all(head.as_bytes()).await.unwrap();
+        let written = connection.write_all(body.as_bytes()).await.map_err(|error| error.to_string());
+        table.row(format!("{what}: written"), written);
+        table.row(format!("{what}: answered"), answered(&mut connection, expected).await);
+    }
+    // It is admitted, and then others of its requests cost more than it has.
+    let mut connection = door.connection().await;
+    let body = " ".repeat(8_000_000);
+    let head = head(&indebted, &format!("Expect: 100-continue\r\nContent-Length: {}", body.len()));
+    connection.write_all(head.as_bytes()).await.unwrap();
+    table.row("in debt: control: it is let in", answered(&mut connection, "100").await);
+    let visitor = door.visitor(Some(&indebted));
+    let values = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"arguments": {"x": vec![0; 9_000]}}});
+    post(&visitor, "application/json", values.to_string()).await;
+    let written = connection.write_all(body.as_bytes()).await.map_err(|error| error.to_string());
+    table.row("in debt: written", written);
+    table.row("in debt: answered", answered(&mut connection, "429").await);
+    table.finish();
+}
+
+/// Whether the next answer has this status.
+async fn answered(connection: &mut TcpStream, status: &str) -> Result<(), String> {
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        match tokio::time::timeout(Duration::from_secs(20), connection.read_u8()).await {
+            Ok(Ok(byte)) => answer.push(byte),
+            other => return Err(format!("{other:?} after {:?}", String::from_utf8_lossy(&answer))),
+        }
+    }
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    ensure(answer.starts_with(&format!("HTTP/1.1 {status}")), answer)
 }
 
 #[tokio::test]

@@ -91,12 +91,18 @@ async fn strange_lists_of_tools_are_bounded_and_nothing_they_name_is_fetched() {
         let deeper = |inner, _| json!({"type": "object", "properties": {"x": inner}});
         (0..levels).fold(json!({"type": "string"}), deeper)
     };
+    let ambiguous = json!({"properties": {"x": {"$serde_json::private::RawValue": "{\"type\":\"string\"}"}}});
     let with_schema = |schema: &Value| json!({"name": "odd", "inputSchema": schema});
     let rows = [
         ("a schema that refers to itself", vec![with_schema(&circle)], 1),
         ("a schema on the network", vec![with_schema(&remote)], 1),
         ("a schema 50 levels deep", vec![with_schema(&deep(50))], 1),
         ("a schema 300 levels deep is left out", vec![with_schema(&deep(300)), tool("echo", "")], 1),
+        (
+            "a schema that two readers would read differently",
+            vec![with_schema(&ambiguous), tool("echo", "")],
+            1,
+        ),
         ("a tool of 300 KB", vec![tool("odd", &"x".repeat(300_000)), tool("echo", "")], 1),
         ("10,000 tools", (0..10_000).map(|n| tool(&format!("t{n}"), "")).collect(), 2_000),
         ("a name with control characters", vec![tool("a\u{1b}[2J", ""), tool("echo", "")], 1),

@@ -1,6 +1,7 @@
 //! Servers that send what nobody asked for, and what becomes of them, of others and of the supervisor.
 
 use std::path::Path;
+use std::sync::{Condvar, Mutex};
 
 use lockhouse_tests::{HttpAnswer, HttpServer, Lockhouse, Session, Table, ensure, is_alive, wait_until};
 use serde_json::{Value, json};
@@ -46,6 +47,7 @@ fn small() -> Vec<Flood> {
         ("requests", flood("requests", 0, 100_000), ""),
         ("log messages", flood("logs", 10, 200_000), TOO_MUCH),
         ("notifications", flood("updates", 10, 200_000), TOO_MUCH),
+        ("1.5 MB of log messages of 240 values", flood("nodes", 720, 1_500), TOO_MUCH),
     ]
 }
 
@@ -133,6 +135,8 @@ async fn what_honest_servers_send_is_within_the_limits() {
         ("1,000 log messages", json!({"what": "logs", "bytes": 200, "count": 1_000})),
         ("a log message of 60 KB", json!({"what": "logs", "bytes": 60_000})),
         ("a log message that is too large is dropped", json!({"what": "logs", "bytes": 500_000})),
+        ("300 log messages of 60 values", json!({"what": "nodes", "bytes": 180, "count": 300})),
+        ("300 log messages of too many values", json!({"what": "nodes", "bytes": 900, "count": 300})),
         ("1,000 announcements", json!({"what": "updates", "bytes": 50, "count": 1_000})),
         ("20,000 notes of progress", json!({"what": "own progress", "count": 20_000})),
         ("200 requests", json!({"what": "requests", "count": 200})),
@@ -240,4 +244,88 @@ async fn a_stream_of_events_that_floods_is_given_up_with_the_reason() {
         table.row(format!("{what}: ends"), ensure(ended.status == Some(0) && !is_alive(pid), ended));
     }
     table.finish();
+}
+
+/// What a server sends on its own stream once it is called, given the id of that call.
+type OnCall = fn(&Value) -> String;
+
+/// A server that answers the call at `x` on the stream that was opened for its own messages, and all others at once.
+fn answering_elsewhere(on_call: OnCall) -> HttpServer {
+    let (called, is_called) = (Mutex::new(None::<Value>), Condvar::new());
+    HttpServer::start(move |request| {
+        let message = request.message();
+        if request.method == "GET" {
+            let mut called = is_called.wait_while(called.lock().unwrap(), |called| called.is_none()).unwrap();
+            let id = called.take().unwrap();
+            return HttpAnswer::Whole(
+                200,
+                vec![("Content-Type".into(), "text/event-stream".into())],
+                on_call(&id),
+            );
+        }
+        if request.rpc() == "tools/call" && message["params"]["arguments"]["at"] == "x" {
+            *called.lock().unwrap() = Some(message["id"].clone());
+            is_called.notify_all();
+            return HttpAnswer::status(202);
+        }
+        match request.as_mcp(true) {
+            Some(answer) if request.rpc() == "initialize" => answer.with("Mcp-Session-Id", "a-session"),
+            Some(answer) => answer,
+            None => stream(&message["id"], ""),
+        }
+    })
+}
+
+#[tokio::test]
+async fn an_event_over_the_limit_on_a_stream_of_the_servers_own_costs_its_call_or_the_connection() {
+    let mut table = Table::new("what comes on a server's own stream while a call waits");
+    let rows: [(&str, OnCall, &str, &str); 3] = [
+        ("control: the answer", |id| event(id, 1_000), "seen", ""),
+        // Far more than what a server may send unasked.
+        ("an answer over the limit", |id| event(id, 16 * MIB), "result_too_large", ""),
+        (
+            "events over the limit that name no call",
+            |_| event(&json!("no-call"), MIB).repeat(16),
+            "upstream_unavailable",
+            "it sent an event over the limit of one message that answers nothing",
+        ),
+    ];
+    for (what, on_call, expected, why) in rows {
+        let server = answering_elsewhere(on_call);
+        let limits = "[limits]\nframe_kib = 64\ncode_kib = 1\n";
+        let config =
+            format!("{limits}[servers.web]\nurl = \"{}\"\ncall_timeout_seconds = 20\n", server.url("/mcp"));
+        let policy = "version = 1\n[servers.web]\nallow = [\"*\"]\n";
+        let session = Lockhouse::new().config(&config).policy(policy).serve().await;
+        let look = async |at: &str| {
+            let code = format!(
+                "from mcp_tools import ToolError, call_tool\n\
+                 try: r = call_tool('web', 'look', {{'at': '{at}'}})\nexcept ToolError as e: r = e.code\nr"
+            );
+            Scripted::value(&session, &code).await
+        };
+        let outcome = look("x").await;
+        table.row(what, ensure(outcome == expected, outcome));
+        if why.is_empty() {
+            let next = look("y").await;
+            table.row(format!("{what}: the next call"), ensure(next == "seen", next));
+            let said = session.said();
+            table
+                .row(format!("{what}: the connection"), ensure(!said.contains("the connection ended"), said));
+        } else {
+            let told = wait_until("it is told", async || session.said().contains(why).then_some(()));
+            told.await;
+        }
+        session.close().await;
+    }
+    table.finish();
+}
+
+/// An answer of about so many bytes.
+fn event(id: &Value, bytes: usize) -> String {
+    let mut content = vec![json!({"type": "text", "text": "seen"})];
+    if bytes > 1_000 {
+        content.push(json!({"type": "text", "text": "x".repeat(bytes)}));
+    }
+    format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{}}}\n\n", json!({"content": content}))
 }

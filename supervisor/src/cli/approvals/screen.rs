@@ -34,21 +34,21 @@ impl Screen {
         Self { keyboard, open: VecDeque::new() }
     }
 
-    /// Until nothing more comes, or the person closes their input.
+    /// Until nothing more comes, or the person closes their input. It is read while a question is open and not otherwise: the
+    /// terminal may be another program's too.
     pub(in crate::cli) async fn converse(
         mut self,
         mut events: mpsc::Receiver<Event>,
         replies: mpsc::Sender<Reply>,
     ) {
-        loop {
+        while self.keyboard.is_there() {
             tokio::select! {
                 event = events.recv() => match event {
                     Some(event) => self.take(event),
                     None => return,
                 },
-                line = self.keyboard.line() => {
+                line = self.keyboard.line(), if !self.open.is_empty() => {
                     let Some(line) = line else { return };
-                    // Without a question it is an answer to nothing.
                     let Some((supervisor, ask)) = self.open.pop_front() else { continue };
                     let answer = answer(&ask, &line);
                     if replies.send(Reply { supervisor, answer }).await.is_err() {

@@ -31,11 +31,11 @@ use crate::telemetry;
 const SMALL_BYTES: usize = 64 * 1024;
 /// Large bodies that are parsed at one time, each on a thread of its own.
 const PARSED_AT_ONCE: usize = 1;
-/// Of a body that is too large: what is read on of it, in bodies of the full size, and for how long.
+/// Of the body of a request that is refused: what is read on of it, in bodies of the full size, and for how long.
 const DISCARDED_TIMES: usize = 4;
 const DISCARDED_WITHIN: Duration = Duration::from_secs(2);
-/// Of the body of a request that is refused by its head alone.
-const READ_ON_BYTES: usize = 256 * 1024;
+/// As much of one whose request is refused by its head alone: nobody pays for it.
+const DISCARDED_UNPAID_BYTES: usize = 256 * 1024;
 /// Seconds.
 const BUSY_RETRY_AFTER: &str = "2";
 
@@ -80,21 +80,20 @@ impl Bodies {
         owner: Owner,
         watch: Option<&Watch>,
         headers: &HeaderMap,
-        body: Body,
+        parts: &mut BodyDataStream,
     ) -> Result<Received, Refusal> {
         let mut until = Instant::now() + self.limits.body;
         let announced =
             headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        let mut parts = body.into_data_stream();
         if announced.is_some_and(|length: u64| length > self.limits.body_bytes as u64) {
             self.access.check_debt(owner)?;
-            self.discard(owner, parts).await;
             return Err(Refusal::TooLarge(self.limits.body_bytes));
         }
         let (mut body, mut place) = (Vec::new(), None);
         let mut meter = Meter { access: &self.access, owner, bytes: 0 };
         while let Some(part) = timeout_at(until, parts.next()).await.map_err(|_| Refusal::Late)? {
             let part: Bytes = part.map_err(|_| Refusal::Broken)?;
+            meter.bytes += part.len();
             if part.len() > self.limits.body_bytes - body.len() {
                 return Err(Refusal::TooLarge(self.limits.body_bytes));
             }
@@ -106,7 +105,6 @@ impl Bodies {
                 self.access.check_debt(owner)?;
             }
             body.extend_from_slice(&part);
-            meter.bytes = body.len();
         }
         // Before this body is charged for: it may cost more than there is.
         self.access.check_debt(owner)?;
@@ -127,20 +125,21 @@ impl Bodies {
         timeout(self.limits.body, taking).await.map_err(|_| Refusal::Busy)?.ok_or(Refusal::Broken)
     }
 
-    /// Reads on for a while and keeps nothing. A client that writes its whole body before it reads would otherwise find a
-    /// closed connection in place of the reason.
-    async fn discard(&self, owner: Owner, mut parts: BodyDataStream) {
-        let mut meter = Meter { access: &self.access, owner, bytes: 0 };
-        let reading = async {
-            while let Some(Ok(part)) = parts.next().await {
-                meter.bytes += part.len();
-                if meter.bytes > DISCARDED_TIMES * self.limits.body_bytes {
-                    return;
-                }
-            }
-        };
-        // What takes longer is answered anyway.
-        let _ = timeout(DISCARDED_WITHIN, reading).await;
+    /// Answers a request that is refused, once what is left of its body is read or as much of it as may be, at the cost of its
+    /// client.
+    async fn refuse(
+        &self,
+        owner: Owner,
+        refusal: Refusal,
+        mut parts: BodyDataStream,
+        version: Version,
+    ) -> Response {
+        if refusal.leaves_body_unread() {
+            let mut meter = Meter { access: &self.access, owner, bytes: 0 };
+            let bytes_max = DISCARDED_TIMES * self.limits.body_bytes;
+            discard(&mut parts, version, bytes_max, |bytes| meter.bytes += bytes).await;
+        }
+        refusal.answer(version).await
     }
 
     async fn parse(&self, owner: Owner, received: Received) -> Result<Message, Refusal> {
@@ -187,6 +186,11 @@ impl From<Refused> for Refusal {
 }
 
 impl Refusal {
+    /// Whether its client may still be writing, and has the time for it.
+    fn leaves_body_unread(&self) -> bool {
+        matches!(self, Self::TooLarge(_) | Self::Busy | Self::Client(_))
+    }
+
     async fn answer(self, version: Version) -> Response {
         let is_read = matches!(self, Self::Message(_));
         let mut response = match self {
@@ -242,22 +246,39 @@ fn is_message(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::POST && essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
-/// Reads the body of a request that was refused before anything was read of it, up to a bound: its client may write it before
-/// it reads the answer. What is left then would be taken for the next request, so the connection ends.
-pub(super) async fn read_on(body: Body, version: Version, mut response: Response) -> Response {
-    let (mut parts, mut bytes) = (body.into_data_stream(), 0);
+/// Reads on in a body that nobody wants, up to a bound and for a while, and keeps nothing: whether nothing is left of it. A client
+/// of HTTP/1.1 that writes its whole body before it reads would otherwise find a closed connection in place of the reason. HTTP/2
+/// ends the stream alone, and the answer arrives.
+async fn discard(
+    parts: &mut BodyDataStream,
+    version: Version,
+    bytes_max: usize,
+    mut count: impl FnMut(usize),
+) -> bool {
+    if version == Version::HTTP_2 {
+        return true;
+    }
+    let mut bytes = 0;
     let reading = async {
-        while bytes <= READ_ON_BYTES {
+        while bytes <= bytes_max {
             match parts.next().await {
-                Some(Ok(part)) => bytes += part.len(),
+                Some(Ok(part)) => {
+                    count(part.len());
+                    bytes += part.len();
+                }
                 Some(Err(_)) => return false,
                 None => return true,
             }
         }
         false
     };
-    let is_read = tokio::time::timeout(DISCARDED_WITHIN, reading).await.unwrap_or(false);
-    if !is_read && version != Version::HTTP_2 {
+    timeout(DISCARDED_WITHIN, reading).await.unwrap_or(false)
+}
+
+/// Reads the body of a request that was refused before anything was read of it. What is left of it then would be taken for the next
+/// request, so the connection ends.
+pub(super) async fn read_on(body: Body, version: Version, mut response: Response) -> Response {
+    if !discard(&mut body.into_data_stream(), version, DISCARDED_UNPAID_BYTES, |_| {}).await {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
@@ -271,9 +292,10 @@ pub(super) async fn read(State(bodies): State<Arc<Bodies>>, request: Request, ne
         return StatusCode::UNAUTHORIZED.into_response();
     };
     let watch = parts.extensions.get::<Watch>();
-    let received = match bodies.receive(owner, watch, &parts.headers, body).await {
+    let mut body = body.into_data_stream();
+    let received = match bodies.receive(owner, watch, &parts.headers, &mut body).await {
         Ok(received) => received,
-        Err(refusal) => return refusal.answer(version).await,
+        Err(refusal) => return bodies.refuse(owner, refusal, body, version).await,
     };
     if !is_message(&parts.method, &parts.headers) {
         return next.run(Request::from_parts(parts, received.body.into())).await;

@@ -13,10 +13,11 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Address;
 use super::listening::{self, Listening, Socket};
+use crate::json;
 use crate::lifecycle::Owed;
 use crate::principal::Principal;
 use crate::supervisor::{Supervisor, set_gauges};
@@ -26,6 +27,8 @@ use crate::telemetry;
 const FIGURES: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// While it drains, a request is read before it is heard: bytes of one.
 const REQUEST_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// JSON values of one that is looked into.
+const VALUES_MAX: usize = 10_000;
 /// The error of JSON-RPC for those who are to come back: among those that servers define themselves.
 const RESTARTING: i32 = -32_050;
 const GOES_ON: &str =
@@ -138,7 +141,7 @@ pub(super) async fn drain(
     }
     telemetry::refused("draining");
     let seconds = life.retry_after().as_secs();
-    let message: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let message = json::tree(&bytes, VALUES_MAX).unwrap_or_default();
     let error = json!({"code": RESTARTING, "message": format!("{GOES_ON} in {seconds} s."), "data": {"retry_after_s": seconds}});
     let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
     // On another connection the next process hears it.
@@ -153,7 +156,7 @@ fn is_open_ended(request: &Request) -> bool {
 
 /// Whether a message belongs to something that has begun: an answer, a notification, or a question for what a run has left.
 fn ends_something(message: &Bytes) -> bool {
-    let Ok(message) = serde_json::from_slice::<Value>(message) else { return false };
+    let Ok(message) = json::tree(message, VALUES_MAX) else { return false };
     let Some(method) = message["method"].as_str() else { return message.is_object() };
     let (is_notification, parameters) = (message.get("id").is_none(), &message["params"]);
     match method {

@@ -59,6 +59,8 @@ pub(super) enum MessageFault {
     Batch,
     #[error("the message has more than {DEPTH_MAX} levels of lists and objects in each other")]
     TooDeep,
+    #[error("the message has the key `$serde_json::private::RawValue`, which is not taken")]
+    ReservedKey,
     #[error(
         "the message has more than {values_max} JSON values: body_values of [http.limits]. Code may have more, as text: run_code"
     )]
@@ -101,6 +103,7 @@ pub(super) fn parse(body: Vec<u8>, values_max: usize) -> (u32, Result<Message, M
             Err(match fault {
                 JsonFault::Invalid => MessageFault::NotJson,
                 JsonFault::TooDeep => MessageFault::TooDeep,
+                JsonFault::ReservedKey => MessageFault::ReservedKey,
                 JsonFault::TooManyValues => MessageFault::TooManyValues { values_max },
             })
         },
@@ -215,6 +218,14 @@ mod tests {
             (in_arguments(long(1_000_000)), None),
             (in_arguments(nested(90)), None),
             (in_arguments(nested(100)), Some(MessageFault::TooDeep)),
+            (
+                in_arguments(r#"{"$serde_json::private::RawValue":"[0]"}"#.into()),
+                Some(MessageFault::ReservedKey),
+            ),
+            (
+                in_meta(r#"{"\u0024serde_json::private::RawValue":"[0]"}"#.into()),
+                Some(MessageFault::ReservedKey),
+            ),
             (in_meta(list(480)), None),
             (in_meta(list(500)), Some(MessageFault::LargeOutline)),
             (in_meta(long(250_000)), None),

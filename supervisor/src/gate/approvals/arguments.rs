@@ -2,16 +2,14 @@
 //! the beginning, the end and the length of its value.
 //!
 //! Required arguments have room before the others, which a program may add at will. Among each of both the room is shared
-//! equally: a long value takes none from the others, and what a short one leaves goes to the longer ones.
+//! equally: a long value takes none from the others, and what a short one leaves goes to the longer ones. All of this holds
+//! for the members of a value too.
 
-use std::collections::HashMap;
-
-use lockhouse_policies::{PendingCall, SKILLS};
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::order::{Order, place};
 use super::visible::{self, Excerpt, NEXT_LINE, beginning, compact, end, lines, pretty, quoted};
-use crate::catalog::Tool;
 
 /// Characters for the arguments of all calls of a prompt, and of one call in a table at least.
 pub(super) const ROOM: usize = 4_000;
@@ -26,19 +24,9 @@ const ROOM_FOR_MEMBERS: usize = 80;
 /// This part of the room is kept for the other arguments where the required ones could use all of it.
 const PART_FOR_OTHERS: usize = 8;
 /// How deep members are shown one by one.
-const DEPTH_MAX: usize = 3;
-/// The arguments of `skills.save` by how much they matter to a person: what would run comes first.
-const OF_SKILLS: [&str; 6] = ["code", "description", "tests", "name", "language", "tags"];
-
-/// The order of a tool's arguments.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Order {
-    /// Those that are required, then the others; what is not among them follows by name.
-    names: Vec<String>,
-    required: usize,
-    /// Whether the first one is code: it is shown line by line, and before others have a share.
-    code_first: bool,
-}
+pub(super) const DEPTH_MAX: usize = 3;
+/// Elements of a list that can be shown one by one.
+pub(super) const ELEMENTS_MAX: usize = ROOM / 2 / NAME_OVERHEAD;
 
 /// What is shown of a call's arguments.
 #[derive(Debug)]
@@ -50,44 +38,33 @@ pub(super) struct Shown {
     pub(super) text: String,
     /// Characters of values that are not shown.
     pub(super) left_out: usize,
+    /// Required arguments, and required members of those, whose names are not shown.
+    required_left_out: usize,
+}
+
+/// One argument, or a member of a value.
+struct Member<'a> {
+    label: String,
+    value: &'a Value,
+    /// Of its own members.
+    order: &'a Order,
 }
 
 impl Order {
-    pub(super) fn of(call: &PendingCall, tool: Option<&Tool>) -> Self {
-        if call.server().as_str() == SKILLS {
-            let names = OF_SKILLS.map(str::to_owned).to_vec();
-            return Self { required: names.len(), names, code_first: true };
-        }
-        let Some(tool) = tool else { return Self::default() };
-        Self { names: tool.parameters.clone(), required: tool.required, code_first: false }
-    }
-
-    /// Whether a call is too important to be one row of a table.
-    pub(super) fn stands_alone(&self) -> bool {
-        self.code_first
-    }
-
-    fn sorted<'a>(&self, arguments: &'a Map<String, Value>) -> Vec<(&'a str, &'a Value)> {
-        let places: HashMap<&str, usize> =
-            self.names.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
-        let mut sorted: Vec<(&str, &Value)> =
-            arguments.iter().map(|(name, value)| (name.as_str(), value)).collect();
-        sorted.sort_by_key(|(name, _)| (places.get(name).copied().unwrap_or(usize::MAX), *name));
-        sorted
-    }
-
-    fn required_of(&self, arguments: &Map<String, Value>) -> usize {
-        self.names[..self.required].iter().filter(|name| arguments.contains_key(*name)).count()
-    }
-
-    /// Required arguments whose names have no room, if there are any: how many of how many arguments have none.
-    pub(super) fn hidden(&self, arguments: &Map<String, Value>) -> Option<(usize, usize)> {
-        let sorted = self.sorted(arguments);
-        if whole(&pretty(&InOrder(&sorted), ROOM), ROOM) {
+    /// What is required and has no room even if the call has all of it, in words. What is required of a required object is
+    /// required too.
+    pub(super) fn hidden(&self, arguments: &Map<String, Value>) -> Option<String> {
+        let Shown { names, names_left_out, required_left_out, .. } = self.shown(arguments, ROOM, false);
+        if required_left_out == 0 {
             return None;
         }
-        let shown = count_within(sorted.iter().map(|(name, _)| label(name)), ROOM);
-        (shown < self.required_of(arguments)).then_some((sorted.len() - shown, sorted.len()))
+        Some(match names.len() < self.required_of(arguments) {
+            true => format!(
+                "{names_left_out} of its {} arguments would be hidden, required ones among them",
+                arguments.len()
+            ),
+            false => format!("{required_left_out} required members of its arguments would be hidden"),
+        })
     }
 
     /// The room that a call needs for all names and the whole of each required argument; [`ROOM`] at most.
@@ -107,14 +84,28 @@ impl Order {
         let json = InOrder(&sorted);
         let json = if in_table { compact(&json, room) } else { pretty(&json, room) };
         if whole(&json, room) && !self.code_first {
-            return Shown { names, names_left_out: 0, text: json.text, left_out: 0 };
+            return Shown { names, names_left_out: 0, text: json.text, left_out: 0, required_left_out: 0 };
         }
         names.truncate(count_within(names.iter().cloned(), room));
         let names_left_out = sorted.len() - names.len();
         let first = if self.code_first { 1 } else { self.required_of(arguments) };
-        let mut rows = Rows { first, code_first: self.code_first, ..Rows::default() };
-        rows.add(sorted.iter().map(|(name, value)| (label(name), *value)).collect(), room, 0);
-        Shown { names, names_left_out, text: rows.text.trim_end().to_owned(), left_out: rows.left_out }
+        let mut rows = Rows { code_first: self.code_first, ..Rows::default() };
+        rows.add(self.members(arguments), first, room, At { depth: 0, is_required: true });
+        let Rows { text, left_out, required_left_out, .. } = rows;
+        Shown { names, names_left_out, text: text.trim_end().to_owned(), left_out, required_left_out }
+    }
+
+    fn members<'a>(&'a self, members: &'a Map<String, Value>) -> Vec<Member<'a>> {
+        let member = |(name, value)| Member { label: label(name), value, order: self.inner(name) };
+        self.sorted(members).into_iter().map(member).collect()
+    }
+
+    fn elements<'a>(&'a self, elements: &'a [Value]) -> Vec<Member<'a>> {
+        let element = |(index, value)| {
+            let label = place(index);
+            Member { order: self.inner(&label), value, label }
+        };
+        elements.iter().enumerate().map(element).collect()
     }
 }
 
@@ -133,7 +124,7 @@ fn whole(json: &Excerpt, room: usize) -> bool {
 }
 
 /// Characters of the value as compact JSON, or one more than `max`.
-fn width(value: &impl Serialize, max: usize) -> usize {
+pub(super) fn width(value: &impl Serialize, max: usize) -> usize {
     let Excerpt { text, left_out } = compact(value, max);
     if left_out > 0 { max + 1 } else { text.chars().count().min(max + 1) }
 }
@@ -179,55 +170,69 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
 struct Rows {
     text: String,
     left_out: usize,
-    /// So many arguments have room before the others.
-    first: usize,
+    required_left_out: usize,
     code_first: bool,
 }
 
+/// Where members stand.
+#[derive(Clone, Copy)]
+struct At {
+    depth: usize,
+    /// Whether what they are in is required.
+    is_required: bool,
+}
+
 impl Rows {
-    /// Members of the arguments, or of a value among them.
-    fn add(&mut self, members: Vec<(String, &Value)>, room: usize, depth: usize) {
-        let shown = count_within(members.iter().map(|(label, _)| label.clone()), room);
+    /// Members of the arguments, or of a value among them, of which the `first` have room before the others.
+    fn add(&mut self, members: Vec<Member<'_>>, first: usize, room: usize, at: At) {
+        let shown = count_within(members.iter().map(|member| member.label.clone()), room);
         let (shown, hidden) = members.split_at(shown);
-        let left = room - shown.iter().map(|(label, _)| label_cost(label)).sum::<usize>();
-        let excerpts: Vec<Excerpt> = shown.iter().map(|(_, value)| compact(value, left)).collect();
-        let need = |(value, json): (&Value, &Excerpt)| match value {
+        let left = room - shown.iter().map(|member| label_cost(&member.label)).sum::<usize>();
+        let excerpts: Vec<Excerpt> = shown.iter().map(|member| compact(member.value, left)).collect();
+        let need = |(member, json): (&Member<'_>, &Excerpt)| match member.value {
             Value::String(text) if self.is_lines(text) => visible::width(text, left, lines),
             _ => json.width() + json.left_out,
         };
-        let needs: Vec<usize> = shown.iter().map(|(_, value)| *value).zip(&excerpts).map(need).collect();
-        let (first, others) = needs.split_at(if depth == 0 { self.first.min(needs.len()) } else { 0 });
+        let needs: Vec<usize> = shown.iter().zip(&excerpts).map(need).collect();
+        let (required, others) = needs.split_at(first.min(needs.len()));
         let kept = others.iter().sum::<usize>().min(left / PART_FOR_OTHERS);
-        let mut given = shares(first, left - kept);
+        let mut given = shares(required, left - kept);
         given.extend(shares(others, left - given.iter().sum::<usize>()));
-        for (((label, value), json), share) in shown.iter().zip(excerpts).zip(given) {
-            self.add_one(label, value, json, share, depth);
+        for (index, ((member, json), share)) in shown.iter().zip(excerpts).zip(given).enumerate() {
+            let is_required = at.is_required && index < first;
+            self.add_one(member, json, share, At { is_required, ..at });
         }
         if !hidden.is_empty() {
-            self.left_out += hidden.iter().map(|(_, value)| compact(value, 0).left_out).sum::<usize>();
-            self.line(depth, &format!("… and {} more that are not shown", hidden.len()));
+            self.left_out += hidden.iter().map(|member| compact(member.value, 0).left_out).sum::<usize>();
+            self.line(at.depth, &format!("… and {} more that are not shown", hidden.len()));
+        }
+        if at.is_required {
+            self.required_left_out += first.saturating_sub(shown.len());
         }
     }
 
-    fn add_one(&mut self, label: &str, value: &Value, json: Excerpt, room: usize, depth: usize) {
+    fn add_one(&mut self, Member { label, value, order }: &Member<'_>, json: Excerpt, room: usize, at: At) {
+        let At { depth, is_required } = at;
         match value {
             Value::String(text) if self.is_lines(text) => self.add_lines(label, text, room, depth),
             _ if whole(&json, room) => self.line(depth, &format!("{label}: {}", json.text)),
             Value::String(text) => self.add_text(label, text, room, depth),
             Value::Object(members) if depth < DEPTH_MAX && room >= ROOM_FOR_MEMBERS => {
                 self.line(depth, &format!("{label}: an object of {} members:", members.len()));
-                let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
-                sorted.sort_by_key(|(name, _)| *name);
-                let labelled = sorted.into_iter().map(|(name, value)| (self::label(name), value));
-                self.add(labelled.collect(), room, depth + 1);
+                let required = order.required_of(members);
+                self.add(order.members(members), required, room, At { depth: depth + 1, is_required });
             }
             Value::Array(elements) if depth < DEPTH_MAX && room >= ROOM_FOR_MEMBERS => {
                 self.line(depth, &format!("{label}: a list of {} elements:", elements.len()));
-                let labelled =
-                    elements.iter().enumerate().map(|(index, value)| (format!("[{index}]"), value));
-                self.add(labelled.collect(), room, depth + 1);
+                let at = At { depth: depth + 1, is_required: false };
+                self.add(order.elements(elements), 0, room, at);
             }
             _ => {
+                if let Value::Object(members) = value
+                    && is_required
+                {
+                    self.required_left_out += order.required_of(members);
+                }
                 let shown: String = json.text.chars().take(room).collect();
                 let length = json.text.chars().count() + json.left_out;
                 let left_out = length - shown.chars().count();
@@ -292,11 +297,14 @@ mod tests {
 
     use super::*;
 
+    const SKILL: [&str; 4] = ["code", "description", "tests", "name"];
+
     fn skill(arguments: &Value, room: usize) -> Shown {
         let order = Order {
-            names: OF_SKILLS.map(str::to_owned).to_vec(),
-            required: OF_SKILLS.len(),
+            names: SKILL.map(str::to_owned).to_vec(),
+            required: SKILL.len(),
             code_first: true,
+            ..Order::default()
         };
         order.shown(arguments.as_object().expect("an object"), room, false)
     }
@@ -323,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_required_argument_stays_whole_beside_many_long_ones_and_leaves_a_part_for_them() {
-        let order = Order { names: vec!["path".into()], required: 1, code_first: false };
+        let order = Order { names: vec!["path".into()], required: 1, ..Order::default() };
         let shown = |path: String, room: usize| {
             let long = |number: usize| (format!("extra_{number:03}"), json!("x".repeat(4_000)));
             let mut arguments: Map<String, Value> = (0..100).map(long).collect();
@@ -341,7 +349,7 @@ mod tests {
 
     #[test]
     fn the_room_that_a_call_needs_holds_the_whole_of_its_required_arguments() {
-        let order = Order { names: vec!["path".into()], required: 1, code_first: false };
+        let order = Order { names: vec!["path".into()], required: 1, ..Order::default() };
         let mut arguments: Map<String, Value> =
             (0..20).map(|number| (format!("extra_{number}"), json!("x".repeat(4_000)))).collect();
         for length in [10, 300, 1_000, 1_500] {

@@ -11,8 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use super::arguments::{Order, ROOM, ROOM_MIN};
+use super::arguments::{ROOM, ROOM_MIN};
 use super::desk::{Ask, Means};
+use super::facts::has_long_name;
+use super::order::Order;
 use super::outcome::{Outcome, PROMPTS_MAX, Refusal};
 use super::prompt::Prompt;
 use super::refusals::IN_A_ROW_MAX;
@@ -41,6 +43,8 @@ pub(super) struct Candidate {
     pub(super) claims: Claims,
     /// Of its arguments.
     pub(super) order: Order,
+    /// What a person would not see of it however much room it has, if that is required.
+    hidden: Option<String>,
     /// Characters that its arguments need in a table.
     room_needed: usize,
     /// Of this call on this occasion.
@@ -61,8 +65,14 @@ impl Candidate {
     ) -> Self {
         let occasion = format!("{execution}/{}", call.0);
         let digest = pending.digest(&occasion);
+        let hidden = order.hidden(pending.arguments());
         let room_needed = order.room_needed(pending.arguments());
-        Self { pending, line, claims, order, room_needed, digest, call, id, occasion }
+        Self { pending, line, claims, order, hidden, room_needed, digest, call, id, occasion }
+    }
+
+    /// Whether it is too important or its name too long for one row of a table.
+    fn stands_alone(&self) -> bool {
+        self.order.stands_alone() || has_long_name(self.pending.item())
     }
 
     /// What refusals of it are counted for: its tool, or its server's resources or prompts, which are whatever the program
@@ -100,6 +110,7 @@ impl Batches {
     }
 
     pub(super) async fn run(mut self, mut asked: mpsc::Receiver<Waiting>) {
+        let approvers = self.of.approvers.clone();
         let mut waiting = VecDeque::new();
         loop {
             if waiting.is_empty() {
@@ -112,6 +123,8 @@ impl Batches {
                 }
             }
             gather(&mut asked, &mut waiting).await;
+            // Until it is this execution's turn, other questions of the client may be refused, and a pause begin.
+            let _turn = approvers.refusals().turn(self.of.owner).await;
             self.let_go(&mut waiting);
             // In the order in which the code made them.
             waiting.make_contiguous().sort_by_key(|waiting| waiting.candidate.call);
@@ -145,8 +158,8 @@ impl Batches {
 
     /// Why nobody is asked about a call, if nobody is.
     fn unasked(&self, call: &Candidate) -> Option<Refusal> {
-        if let Some((hidden, all)) = call.order.hidden(call.pending.arguments()) {
-            return Some(Refusal::Hidden(hidden, all));
+        if let Some(hidden) = &call.hidden {
+            return Some(Refusal::Hidden(hidden.clone()));
         }
         if self.refused.get(&call.tool()).is_some_and(|count| *count >= IN_A_ROW_MAX) {
             return Some(Refusal::Final);
@@ -171,7 +184,7 @@ impl Batches {
         }
     }
 
-    /// Whether the program left the question: it ended by itself, and could be run to ask again and again.
+    /// Whether the program or its client left the question: it could be run to ask again and again.
     fn is_left(&self, refusal: &Refusal) -> bool {
         *refusal == Refusal::Abandoned && !self.of.is_cancelled.load(Ordering::Acquire)
     }
@@ -274,10 +287,10 @@ fn together(waiting: &VecDeque<Waiting>) -> usize {
     let mut needed = 0;
     let fits = |(index, waiting): &(usize, &Waiting)| {
         needed = needed.max(waiting.candidate.room_needed);
-        let alone = waiting.candidate.order.stands_alone();
+        let alone = waiting.candidate.stands_alone();
         *index == 0 || !alone && needed <= (ROOM / (index + 1)).max(ROOM_MIN)
     };
-    let first_alone = waiting.front().is_some_and(|first| first.candidate.order.stands_alone());
+    let first_alone = waiting.front().is_some_and(|first| first.candidate.stands_alone());
     let most = if first_alone { 1 } else { CALLS_MAX };
     waiting.iter().take(most).enumerate().take_while(fits).count()
 }

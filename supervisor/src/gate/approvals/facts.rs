@@ -1,16 +1,19 @@
 //! What a person is told about one call.
 
+use lockhouse_policies::Item;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{ROOM, ROOM_MIN, Shown};
 use super::batch::Candidate;
-use super::visible::one_line;
+use super::visible::{beginning, end, one_line, quoted, width};
 use crate::catalog::Claims;
 
 /// Characters of a line of code.
 const CODE_CHARS_MAX: usize = 200;
-/// Characters of a URI or a prompt's name. A tool's name always fits.
+/// Characters of a URI or a prompt's name beside other calls; what has more is asked about alone. A tool's name always fits.
 const NAME_CHARS_MAX: usize = 300;
+/// This part of the room shows the end of a name that does not fit into all of it.
+const PART_FOR_END: usize = 4;
 
 /// One call as it is shown. Everything in it is fit to be shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +22,9 @@ pub(crate) struct Facts {
     /// `tool`, or what else is asked for.
     pub(crate) kind: String,
     pub(crate) name: String,
+    /// Characters of the name that are not shown.
+    #[serde(default)]
+    pub(crate) name_left_out: usize,
     /// The names of the arguments in the order of the tool's schema, as JSON, as far as they are shown.
     #[serde(default)]
     pub(crate) argument_names: Vec<String>,
@@ -47,14 +53,16 @@ impl Facts {
     pub(super) fn of(call: &Candidate, code: &str, together: usize) -> Self {
         let Candidate { pending, line, claims, order, .. } = call;
         let (line, room) = (*line, (ROOM / together.max(1)).max(ROOM_MIN));
-        let Shown { names, names_left_out, text, left_out } =
+        let Shown { names, names_left_out, text, left_out, .. } =
             order.shown(pending.arguments(), room, together > 1);
         // The number comes from the worker; what stands there we know ourselves.
         let source = line.and_then(|line| code.lines().nth(line.checked_sub(1)? as usize));
+        let (name, name_left_out) = name(pending.item().as_str());
         Self {
             server: pending.server().to_string(),
             kind: pending.item().kind().to_owned(),
-            name: one_line(pending.item().as_str(), NAME_CHARS_MAX),
+            name,
+            name_left_out,
             argument_names: names,
             argument_names_left_out: names_left_out,
             arguments: text,
@@ -69,10 +77,31 @@ impl Facts {
 }
 
 impl Facts {
-    /// Whether all of the arguments are shown.
+    /// Whether the name and all of the arguments are shown.
     pub(super) fn is_complete(&self) -> bool {
-        self.arguments_left_out == 0 && self.argument_names_left_out == 0
+        self.name_left_out == 0 && self.arguments_left_out == 0 && self.argument_names_left_out == 0
     }
+}
+
+/// Whether a call is asked about alone since what it names is too long for one row of a table.
+pub(super) fn has_long_name(item: &Item) -> bool {
+    width(item.as_str(), NAME_CHARS_MAX, quoted) > NAME_CHARS_MAX
+}
+
+/// A name, or its beginning and end in quotation marks and its length, and how many characters are not shown. Where it has
+/// quotation marks of its own they are written as in JSON, so that no name looks like one that was cut.
+fn name(name: &str) -> (String, usize) {
+    if width(name, ROOM, quoted) <= ROOM {
+        return (beginning(name, ROOM, quoted).0, 0);
+    }
+    let (last, last_shown) = end(name, ROOM / PART_FOR_END, quoted);
+    let (first, first_shown) = beginning(name, ROOM - ROOM / PART_FOR_END, quoted);
+    let length = name.chars().count();
+    let shown = format!(
+        "\"{first}…\" and at its end \"…{last}\" ({length} characters, the first {first_shown} and the last {last_shown} are \
+         shown)"
+    );
+    (shown, length.saturating_sub(first_shown + last_shown))
 }
 
 /// Hints are the server's own word. A tool that only reads has nothing to destroy.
@@ -83,5 +112,31 @@ fn in_words(claims: Claims) -> &'static str {
         Claims { destructive: Some(false), .. } => "it adds to things and destroys nothing",
         Claims { read_only: Some(false), .. } => "it changes things",
         Claims { .. } => "nothing of what it does to things",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockhouse_protocol::ResourceUri;
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_whole_where_it_fits_and_else_its_beginning_end_and_length_are_shown() {
+        let uri = |length| Item::Resource(ResourceUri::new("u".repeat(length)).expect("a URI"));
+        assert!(!has_long_name(&uri(NAME_CHARS_MAX)) && has_long_name(&uri(NAME_CHARS_MAX + 1)));
+        let long = format!("file:///{}/end", "a".repeat(ROOM - 12));
+        assert_eq!(name(&long), (long.clone(), 0));
+        assert_eq!(name("x\u{200b}\"\t"), ("x\\u200b\\\"\\t".to_owned(), 0));
+        let (shown, left_out) = name(&format!("file:///{}/end", "a".repeat(8_000)));
+        let is_cut = shown.starts_with("\"file:///aaa")
+            && shown.contains("aaa/end\" (8012 characters, the first 3000 ");
+        assert!(is_cut && left_out == 4_012, "{left_out}: {shown}");
+    }
+
+    #[test]
+    fn hidden_characters_take_the_room_that_they_are_shown_in() {
+        let (shown, left_out) = name(&"\u{200b}".repeat(2_000));
+        assert!(shown.chars().count() < ROOM + 200 && left_out > 1_000, "{left_out}: {shown}");
     }
 }

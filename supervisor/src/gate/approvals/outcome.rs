@@ -28,8 +28,8 @@ pub(super) enum Refusal {
     /// Nobody could be asked; why the AI client could not, if there is one and it was tried.
     Nobody(Option<Unasked>),
     TooMany,
-    /// Required arguments would be hidden: so many names of so many have no room.
-    Hidden(usize, usize),
+    /// This much of what is required would be hidden, in words.
+    Hidden(String),
     /// So many questions in a row of this client were refused, and nobody is asked until this time is over.
     Paused(Pause),
     /// Questions about this tool were refused in this execution, again and again.
@@ -99,9 +99,9 @@ impl Refusal {
                 "a person must approve {call}, and this execution has asked them {PROMPTS_MAX} times already, which is the \
                  limit: make such calls together, or have a person move it to `allow` in the policy"
             ),
-            Self::Hidden(hidden, all) => format!(
-                "a person must approve {call}, and it cannot be shown in full to a person: {hidden} of its {all} arguments would \
-                 be hidden, required ones among them. Nobody was asked; a person can move it to `allow` in the policy"
+            Self::Hidden(hidden) => format!(
+                "a person must approve {call}, and it cannot be shown in full to a person: {hidden}. Nobody was asked; leave out \
+                 what it does not need, or have a person move it to `allow` in the policy"
             ),
             Self::Paused(Pause { left, refusals }) => format!(
                 "{call} is declined and nobody was asked: the last {refusals} questions in a row were refused, so people are not \

@@ -108,6 +108,13 @@ fn one(call: &Facts) -> String {
             format!("{who} asks server {server} for this {kind} {with}.{incomplete}\n{}", barred(&call.name))
         }
     };
+    if call.name_left_out > 0 {
+        let _ = writeln!(
+            text,
+            "WARNING: {} characters of the name of this {kind} are not shown. An answer counts for all of them.",
+            call.name_left_out
+        );
+    }
     if !call.argument_names.is_empty() {
         text.push_str(&barred(&call.argument_names.join(", ")));
     }
@@ -222,7 +229,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::Claims;
-    use crate::gate::approvals::arguments::Order;
+    use crate::gate::approvals::order::Order;
 
     const CODE: &str = "import mcp_tools\n\n\tfiles.write(path=p)  # \u{1b}[2J\n";
 
@@ -266,6 +273,33 @@ mod tests {
           execution: also every further call of the same in this run, whatever the arguments:
             | files.write
         "#);
+    }
+
+    #[test]
+    fn a_name_that_does_not_fit_is_told_in_the_first_line_and_below_it() {
+        let mut call = Facts::of(&candidate(1, "write", &json!({}), None), CODE, 1);
+        (call.kind, call.name) = ("resource".into(), "file:///etc/hosts".into());
+        let text = one(&call);
+        let whole = "Running code asks server files for this resource without arguments.\n    | file:///etc/hosts\nThe program";
+        assert!(text.starts_with(whole), "{text}");
+        call.name_left_out = 7;
+        let text = one(&call);
+        let first = text.lines().next().unwrap_or_default();
+        let warning = "\nWARNING: 7 characters of the name of this resource are not shown. An answer counts for all of them.\n";
+        assert!(first.contains("INCOMPLETE") && text.contains(warning), "{text}");
+    }
+
+    #[test]
+    fn of_what_no_tool_describes_every_argument_is_required() {
+        let many =
+            |count: usize| -> Value { (0..count).map(|at| (format!("part_{at:04}"), json!("x"))).collect() };
+        let hidden = |arguments: &Value| {
+            let call = candidate(1, "write", arguments, None);
+            Order::of(&call.pending, None).hidden(call.pending.arguments())
+        };
+        assert_eq!(hidden(&many(20)), None);
+        let told = hidden(&many(300)).unwrap_or_default();
+        assert!(told.ends_with(" of its 300 arguments would be hidden, required ones among them"), "{told}");
     }
 
     #[test]

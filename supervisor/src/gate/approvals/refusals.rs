@@ -3,8 +3,11 @@
 //! A program that is refused can be run again, so this is counted for each client, over all of its executions.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
 
 use crate::principal::Owner;
 
@@ -18,9 +21,15 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(3_600);
 /// Clients whose refusals are counted. The one that was refused longest ago makes room.
 const CLIENTS_MAX: usize = 1_024;
 
-/// Refusals in a row, for each client.
+/// Refusals in a row and open questions, for each client.
 #[derive(Debug, Default)]
-pub(super) struct Refusals(Mutex<HashMap<Owner, Row>>);
+pub(super) struct Refusals {
+    rows: Mutex<HashMap<Owner, Row>>,
+    /// Clients with questions that are open, and how many.
+    open: Mutex<HashMap<Owner, u32>>,
+    /// A question was closed.
+    closed: Notify,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
@@ -62,9 +71,62 @@ impl Refusals {
         self.rows().remove(&owner);
     }
 
-    fn rows(&self) -> MutexGuard<'_, HashMap<Owner, Row>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits until this client may have another question open. It has no more open than can be refused before there is a
+    /// pause, so that a pause holds for executions that ask at the same time too.
+    pub(super) async fn turn(&self, owner: Owner) -> Turn<'_> {
+        loop {
+            let mut closed = pin!(self.closed.notified());
+            // What is closed from here on is heard of.
+            closed.as_mut().enable();
+            if self.has_opened(owner) {
+                return Turn { refusals: self, owner };
+            }
+            closed.await;
+        }
     }
+
+    /// Counts one more open question of a client, unless it has as many as it may have.
+    fn has_opened(&self, owner: Owner) -> bool {
+        let row =
+            self.rows().get(&owner).filter(|row| row.last.elapsed() <= FORGOTTEN_AFTER).map(|row| row.count);
+        let most = IN_A_ROW_MAX.saturating_sub(row.unwrap_or(0)).max(1);
+        let mut all = locked(&self.open);
+        let open = all.entry(owner).or_default();
+        if *open >= most {
+            return false;
+        }
+        *open += 1;
+        true
+    }
+
+    fn rows(&self) -> MutexGuard<'_, HashMap<Owner, Row>> {
+        locked(&self.rows)
+    }
+}
+
+/// The right of a client to have a question open, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Turn<'r> {
+    refusals: &'r Refusals,
+    owner: Owner,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut all = locked(&self.refusals.open);
+        if let Some(open) = all.get_mut(&self.owner) {
+            *open -= 1;
+            if *open == 0 {
+                all.remove(&self.owner);
+            }
+        }
+        drop(all);
+        self.refusals.closed.notify_waiters();
+    }
+}
+
+fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn pause_after(refusals: u32) -> Duration {
@@ -90,6 +152,35 @@ mod tests {
         assert_eq!(refusals.pause(Owner::of_name("b")), None);
         refusals.approved(owner);
         assert_eq!(refusals.pause(owner), None);
+    }
+
+    #[tokio::test]
+    async fn a_client_has_no_more_questions_open_than_can_be_refused_before_a_pause() {
+        let (refusals, owner) = (Refusals::default(), Owner::of_name("a"));
+        let mut turns = Vec::new();
+        for _ in 0..IN_A_ROW_MAX {
+            turns.push(refusals.turn(owner).await);
+        }
+        assert!(!refusals.has_opened(owner));
+        drop(refusals.turn(Owner::of_name("b")).await);
+        for refused in 1..=IN_A_ROW_MAX {
+            refusals.refused(owner);
+            turns.pop();
+            let is_last = refused == IN_A_ROW_MAX;
+            assert_eq!((refusals.has_opened(owner), refusals.pause(owner).is_some()), (is_last, is_last));
+        }
+        let (owner, mut waiting) = (Owner::of_name("c"), tokio::task::JoinSet::new());
+        let refusals = std::sync::Arc::new(Refusals::default());
+        for _ in 0..20 {
+            let refusals = refusals.clone();
+            waiting.spawn(async move {
+                let _turn = refusals.turn(owner).await;
+                assert!(locked(&refusals.open)[&owner] <= IN_A_ROW_MAX);
+                tokio::task::yield_now().await;
+            });
+        }
+        waiting.join_all().await;
+        assert!(!locked(&refusals.open).contains_key(&owner));
     }
 
     #[test]

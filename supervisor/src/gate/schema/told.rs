@@ -6,8 +6,8 @@ use lockhouse_policies::{printable, quoted};
 use serde_json::Value;
 
 use crate::catalog::Tool;
-use lockhouse_policies::nearest;
 use crate::language::Language;
+use lockhouse_policies::nearest;
 
 /// Characters of a value, a name or a pattern that are repeated.
 const SHOWN_CHARS_MAX: usize = 80;

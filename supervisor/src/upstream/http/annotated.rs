@@ -13,6 +13,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::load::Load;
+use crate::json;
 use crate::upstream::entries::Entries;
 use crate::upstream::inbound::TYPED_BYTES_MAX;
 
@@ -43,6 +44,7 @@ pub(super) fn listed(result: &RawValue, load: &Load) -> ServerResult {
         return ServerResult::CustomResult(CustomResult(text));
     }
     let seen = annotated.filter(|tool| fits(tool)).filter_map(|tool| {
+        json::tree(tool.get().as_bytes(), usize::MAX).ok()?;
         let Annotated { name, input_schema } = serde_json::from_str(tool.get()).ok()?;
         load.annotated(tool.get().len());
         Some(Tool::new(name, Cow::Borrowed(""), Arc::new(input_schema)))

@@ -91,8 +91,8 @@ impl Asked {
     }
 }
 
-/// The data of an event. `asked` is what the stream answers, if it does.
-pub(super) fn event(data: &str, asked: Option<&Asked>, load: &Load) -> Inbound {
+/// The data of an event, and what it costs. `asked` is what the stream answers, if it does.
+pub(super) fn event(data: &str, asked: Option<&Asked>, load: &Load) -> (usize, Inbound) {
     inbound::read(data.as_bytes(), |id, result| match asked.filter(|asked| asked.id == *id) {
         Some(asked) => asked.converted(result, load),
         None => Some(inbound::raw(result)),
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn an_event_answers_the_request_that_it_names() {
         let load = Load::new(Broken::default());
-        let answer = |data: &str, asked: Option<&Asked>| match event(data, asked, &load) {
+        let answer = |data: &str, asked: Option<&Asked>| match event(data, asked, &load).1 {
             Inbound::Answer(id, message) => format!("{id} {}", told(&message)),
             Inbound::Unsolicited(_) | Inbound::Violation(_) => "none".into(),
         };

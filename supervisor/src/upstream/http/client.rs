@@ -20,6 +20,7 @@ use super::answers::{Asked, What};
 use super::events::SseItem;
 use super::exchange::{Content, EVENTS, Exchange, JSON, header};
 use super::fault::{HttpFault, Kind};
+use super::held::Held;
 use super::load::Load;
 use super::stream;
 use crate::upstream::inbound::{TOO_LARGE, reading};
@@ -40,7 +41,7 @@ pub(in crate::upstream) struct Client(Arc<Inner>);
 
 struct Inner {
     exchange: Exchange,
-    bytes_max: usize,
+    held: Held,
     load: Load,
     /// Whether the server has opened a stream of its own, and so ends a session by refusing another.
     has_streamed: AtomicBool,
@@ -49,7 +50,8 @@ struct Inner {
 impl Client {
     pub(super) fn new(exchange: Exchange, bytes_max: usize) -> Self {
         let load = Load::new(exchange.broken.clone());
-        Self(Arc::new(Inner { exchange, bytes_max, load, has_streamed: AtomicBool::new(false) }))
+        let held = Held::new(bytes_max);
+        Self(Arc::new(Inner { exchange, held, load, has_streamed: AtomicBool::new(false) }))
     }
 
     async fn post(
@@ -58,7 +60,7 @@ impl Client {
         session: Option<&str>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Error> {
-        let Inner { exchange, bytes_max, load, .. } = &*self.0;
+        let Inner { exchange, held, load, .. } = &*self.0;
         if matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) {
             load.answered();
         }
@@ -87,11 +89,13 @@ impl Client {
         }
         match Content::of(&response) {
             Content::Events => {
-                let stream = stream::answers(response, *bytes_max, Some(asked), load.clone());
+                let stream = stream::answers(response, held.share(), Some(asked), load.clone());
                 Ok(StreamableHttpPostResponse::Sse(stream, assigned))
             }
             Content::Json => {
-                let answer = match exchange.body(response, *bytes_max).await.map_err(Error::Client)? {
+                let mut share = held.share();
+                let body = exchange.body(response, |bytes| share.fits(bytes)).await;
+                let answer = match body.map_err(Error::Client)? {
                     Some(body) => {
                         let (of, load) = (asked.clone(), load.clone());
                         let answer = reading(body.len(), move || of.answered(&body, &load)).await;
@@ -136,7 +140,7 @@ impl Client {
         last_event: Option<String>,
         headers: Headers,
     ) -> Result<BoxStream<'static, SseItem>, Error> {
-        let Inner { exchange, bytes_max, load, has_streamed } = &*self.0;
+        let Inner { exchange, held, load, has_streamed } = &*self.0;
         let request = exchange.http.get(exchange.url.clone()).headers(headers.into_iter().collect());
         let mut request = of_session(request.header(ACCEPT, EVENTS), session);
         if let Some(last_event) = last_event {
@@ -154,7 +158,7 @@ impl Client {
             return Err(Error::Client(HttpFault::status(status, "")));
         }
         has_streamed.store(true, Ordering::Relaxed);
-        Ok(stream::answers(response, *bytes_max, None, load.clone()))
+        Ok(stream::answers(response, held.share(), None, load.clone()))
     }
 }
 

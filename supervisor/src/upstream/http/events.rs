@@ -22,35 +22,37 @@ pub(super) type SseItem = Result<Sse, SseError>;
 #[derive(Debug, PartialEq)]
 pub(super) enum Event {
     Whole(Sse),
-    /// Over the limit: its beginning.
+    /// Over the limit: the beginning of its data. What follows of it is skipped.
     TooLarge(Vec<u8>),
 }
 
 /// Takes pieces of a stream, and gives events.
 pub(super) struct Events {
-    bytes_max: usize,
     ready: VecDeque<Event>,
     line: Vec<u8>,
     is_first_line: bool,
     follows_carriage_return: bool,
     event: Sse,
     data: Option<Vec<u8>>,
-    over_limit: Option<Vec<u8>>,
+    /// What lines of data count besides their own bytes, from the second one of an event.
+    lines_bytes: usize,
+    /// Of an event over the limit, what came since it was told as such.
+    skipped: Option<usize>,
     /// Bytes since they were last asked for that belong to no event.
     ignored: usize,
 }
 
 impl Events {
-    pub(super) fn new(bytes_max: usize) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            bytes_max,
             ready: VecDeque::new(),
             line: Vec::new(),
             is_first_line: true,
             follows_carriage_return: false,
             event: Sse::default(),
             data: None,
-            over_limit: None,
+            lines_bytes: 0,
+            skipped: None,
             ignored: 0,
         }
     }
@@ -59,31 +61,41 @@ impl Events {
         self.ready.pop_front()
     }
 
-    /// Bytes since the last time that belong to no event: comments, other fields, and what is over the limit.
+    /// Bytes since the last time that belong to no event: comments, and fields other than its data.
     pub(super) fn take_ignored(&mut self) -> usize {
         std::mem::take(&mut self.ignored)
     }
 
-    /// Whether the event that is being read is over the limit.
-    pub(super) fn is_over_limit(&self) -> bool {
-        self.over_limit.is_some()
-    }
-
     /// Bytes of the event that is being read.
     pub(super) fn held(&self) -> usize {
-        self.data.as_ref().map_or(0, Vec::len) + self.line.len()
+        self.data.as_ref().map_or(0, Vec::len) + self.lines_bytes + self.line.len()
     }
 
-    pub(super) fn feed(&mut self, mut chunk: &[u8]) {
+    /// Bytes of the event that is being read, and of those that nobody has taken yet.
+    pub(super) fn kept(&self) -> usize {
+        let data = |event: &Event| match event {
+            Event::Whole(event) => event.data.as_ref().map_or(0, String::len),
+            Event::TooLarge(head) => head.len(),
+        };
+        self.held() + self.ready.iter().map(data).sum::<usize>()
+    }
+
+    /// Bytes of the event that is being read that came after it was told as too large.
+    pub(super) fn skipped(&self) -> usize {
+        self.skipped.unwrap_or(0)
+    }
+
+    /// Takes in a piece. An event may have `bytes_max`.
+    pub(super) fn feed(&mut self, mut chunk: &[u8], bytes_max: usize) {
         while let Some(first) = chunk.first() {
             if std::mem::take(&mut self.follows_carriage_return) && *first == b'\n' {
                 chunk = &chunk[1..];
                 continue;
             }
-            let Some(end) = chunk.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
-                return self.keep(chunk);
+            let Some(end) = memchr::memchr2(b'\n', b'\r', chunk) else {
+                return self.keep(chunk, bytes_max);
             };
-            self.keep(&chunk[..end]);
+            self.keep(&chunk[..end], bytes_max);
             self.follows_carriage_return = chunk[end] == b'\r';
             self.end_line();
             chunk = &chunk[end + 1..];
@@ -91,28 +103,27 @@ impl Events {
     }
 
     /// Adds a piece of the current line, unless its event is too long.
-    fn keep(&mut self, piece: &[u8]) {
-        if self.over_limit.is_some() {
-            // A mark in place of the line: only an empty one ends the event.
-            if self.line.is_empty() && !piece.is_empty() {
-                self.line.push(b':');
-            }
-            self.ignored += piece.len();
-            return;
-        }
-        if self.held() + piece.len() <= self.bytes_max {
+    fn keep(&mut self, piece: &[u8], bytes_max: usize) {
+        if self.skipped.is_none() && self.held() + piece.len() <= bytes_max {
             return self.line.extend_from_slice(piece);
         }
-        let data = self.data.take();
-        let is_first_line = data.is_none();
-        let mut head = data.unwrap_or_else(|| std::mem::take(&mut self.line));
-        head.extend_from_slice(&piece[..piece.len().min(KEEP_BYTES)]);
-        head.truncate(KEEP_BYTES);
-        if is_first_line && let Some(value) = head.strip_prefix(b"data:") {
-            head = value.trim_ascii_start().to_vec();
+        if self.skipped.is_none() {
+            let head = self.head(piece);
+            self.ready.push_back(Event::TooLarge(head));
+            (self.data, self.lines_bytes, self.skipped) = (None, 0, Some(0));
         }
-        self.over_limit = Some(head);
-        self.line = b":".to_vec();
+        // A mark in place of the line: only an empty one ends the event.
+        let is_empty = self.line.is_empty() && piece.is_empty();
+        self.line = if is_empty { Vec::new() } else { b":".to_vec() };
+        self.skipped = Some(self.skipped() + piece.len());
+    }
+
+    /// The beginning of the data, of which `piece` is the next one.
+    fn head(&self, piece: &[u8]) -> Vec<u8> {
+        let start = |text: &[u8]| text[..text.len().min(KEEP_BYTES)].to_vec();
+        let (line, data) = (start(&[start(&self.line), start(piece)].concat()), self.data.as_deref());
+        let value = line.strip_prefix(b"data:").unwrap_or_default();
+        start(&[&*start(data.unwrap_or_default()), value.trim_ascii_start()].concat())
     }
 
     fn end_line(&mut self) {
@@ -124,7 +135,8 @@ impl Events {
             self.ignored += LINE_BYTES;
             return self.end_event();
         }
-        if self.over_limit.is_some() {
+        if let Some(skipped) = &mut self.skipped {
+            *skipped += LINE_BYTES;
             return;
         }
         let (name, value) = match line.iter().position(|byte| *byte == b':') {
@@ -141,6 +153,7 @@ impl Events {
                 Some(data) => {
                     data.push(b'\n');
                     data.extend_from_slice(value);
+                    self.lines_bytes += LINE_BYTES;
                 }
                 None => self.data = Some(value.to_vec()),
             },
@@ -160,9 +173,8 @@ impl Events {
             String::from_utf8(data).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into())
         });
         event.data = data;
-        if let Some(head) = self.over_limit.take() {
-            self.ready.push_back(Event::TooLarge(head));
-        } else if event != Sse::default() {
+        self.lines_bytes = 0;
+        if self.skipped.take().is_none() && event != Sse::default() {
             self.ready.push_back(Event::Whole(event));
         }
     }
@@ -173,8 +185,8 @@ mod tests {
     use super::*;
 
     fn read(stream: &str, bytes_max: usize, piece: usize) -> Vec<Event> {
-        let mut events = Events::new(bytes_max);
-        stream.as_bytes().chunks(piece).for_each(|chunk| events.feed(chunk));
+        let mut events = Events::new();
+        stream.as_bytes().chunks(piece).for_each(|chunk| events.feed(chunk, bytes_max));
         std::iter::from_fn(|| events.next()).collect()
     }
 
@@ -199,6 +211,41 @@ mod tests {
             let [Event::Whole(event)] = &*events else { panic!("{events:?}") };
             assert_eq!(event.retry, kept, "retry: {asked}");
         }
+    }
+
+    #[test]
+    fn an_event_over_the_limit_is_told_as_soon_as_it_is_and_no_more_of_it_is_kept() {
+        for piece in [1, 7, 5_000] {
+            let mut events = Events::new();
+            let begin = format!("id: 1\ndata: {{\"jsonrpc\":\"2.0\",\ndata: \"id\":7,{}", "x".repeat(1_000));
+            begin.as_bytes().chunks(piece).for_each(|chunk| events.feed(chunk, 300));
+            let told = events.next();
+            let Some(Event::TooLarge(head)) = &told else { panic!("{told:?}") };
+            assert!(head.starts_with(b"{\"jsonrpc\":\"2.0\",\"id\":7,x"), "{told:?}");
+            assert!(events.skipped() >= 700 && events.kept() <= 1 && events.take_ignored() < 30);
+            let skipped = events.skipped();
+            (0..100).for_each(|_| events.feed(b"more\ndata\n", 300));
+            assert!(events.skipped() >= skipped + 100 * (8 + 2 * LINE_BYTES));
+            assert!(events.next().is_none() && events.kept() <= 1 && events.take_ignored() == 0);
+            events.feed(b"\ndata: next\n\n", 300);
+            let next = Event::Whole(Sse { data: Some("next".into()), ..Sse::default() });
+            assert_eq!((events.skipped(), events.kept(), events.next()), (0, 4, Some(next)));
+        }
+    }
+
+    #[test]
+    fn a_line_of_data_counts_more_than_its_bytes_and_the_first_one_does_not() {
+        for (lines, is_whole) in [(1, true), (10, true), (100, false)] {
+            for piece in [1, 64, 5_000] {
+                let events = read(&format!("{}\ndata: x\n\n", "data\n".repeat(lines)), 300, piece);
+                let [first, Event::Whole(next)] = &*events else { panic!("{events:?}") };
+                assert_eq!(matches!(first, Event::Whole(_)), is_whole, "{lines} lines: {first:?}");
+                assert_eq!(next.data.as_deref(), Some("x"));
+            }
+        }
+        // The limit is passed by the last line, and the event ends with the next byte.
+        let events = read(&format!("{}\ndata: x\n\n", "data\n".repeat(3)), 2 * LINE_BYTES + 1, 64);
+        assert!(matches!(&*events, [Event::TooLarge(_), Event::Whole(_)]), "{events:?}");
     }
 
     #[test]

@@ -67,16 +67,16 @@ impl Exchange {
         })
     }
 
-    /// The body, or `None` if it is over the limit.
+    /// The body, or `None` if so many bytes do not fit.
     pub(super) async fn body(
         &self,
         mut response: Response,
-        bytes_max: usize,
+        mut fits: impl FnMut(usize) -> bool,
     ) -> Result<Option<Vec<u8>>, HttpFault> {
         let mut body = Vec::new();
         loop {
             match response.chunk().await {
-                Ok(Some(chunk)) if body.len() + chunk.len() > bytes_max => return Ok(None),
+                Ok(Some(chunk)) if !fits(body.len() + chunk.len()) => return Ok(None),
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
                 Ok(None) => return Ok(Some(body)),
                 Err(error) => return Err(HttpFault::unanswered(&error, &self.place)),
@@ -89,7 +89,10 @@ impl Exchange {
         let noted = [LOCATION, RETRY_AFTER].map(|name| header(response.headers(), name.as_str()));
         let body = match Content::of(&response) {
             Content::Events => Vec::new(),
-            _ => self.body(response, ERROR_BYTES_MAX).await.ok().flatten().unwrap_or_default(),
+            _ => {
+                let body = self.body(response, |bytes| bytes <= ERROR_BYTES_MAX).await;
+                body.ok().flatten().unwrap_or_default()
+            }
         };
         let body = String::from_utf8_lossy(&body).into_owned();
         let said: Vec<&str> = noted.iter().flatten().map(String::as_str).chain([body.as_str()]).collect();
@@ -105,12 +108,12 @@ impl Exchange {
             if !response.status().is_success() || Content::of(&response) != Content::Events {
                 return None;
             }
-            let mut events = Events::new(OLD_TRANSPORT_BYTES_MAX);
+            let mut events = Events::new();
             loop {
                 if let Some(event) = events.next() {
                     return Some(event);
                 }
-                events.feed(&response.chunk().await.ok()??);
+                events.feed(&response.chunk().await.ok()??, OLD_TRANSPORT_BYTES_MAX);
             }
         };
         let first = timeout(OLD_TRANSPORT_TIMEOUT, first_event).await.ok().flatten();
