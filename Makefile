@@ -109,11 +109,11 @@ load-attacks: build
 
 # What the audit log adds to a call.
 bench-audit:
-	$(CARGO) test --release --locked -p lockhouse --bin lockhouse -- --ignored --nocapture gate::cost
+	$(CARGO) test --release --locked -p lockhouse-gate --lib -- --ignored --nocapture cost
 
 # What learning the shape of a result adds to a call.
 bench-shapes:
-	$(CARGO) test --release --locked -p lockhouse --bin lockhouse -- --ignored --nocapture catalog::shapes
+	$(CARGO) test --release --locked -p lockhouse-catalog --lib -- --ignored --nocapture shapes
 
 # What a decision of the policy costs: median and p99.
 bench-policy:
@@ -155,7 +155,7 @@ memory-checks:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	$(CARGO) clippy --locked -p lockhouse --features otel -- -D warnings
+	$(CARGO) clippy --locked -p lockhouse -p lockhouse-base --features lockhouse/otel -- -D warnings
 	if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked --all-features check bans licenses sources; fi
 	CARGO="$(CARGO)" packaging/check-advisories
 	if command -v systemd-analyze >/dev/null 2>&1; then packaging/systemd/check; else echo "no systemd-analyze: units are not checked"; fi

@@ -38,11 +38,11 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use lockhouse_policies::Policy;
 
-use crate::audit::AuditError;
 use crate::config::{self, ConfigError, Files, Settings};
-use crate::language::Language;
-use crate::supervisor::{self, Supervisor};
-use crate::telemetry::{log, traces};
+use lockhouse_audit::AuditError;
+use lockhouse_base::language::Language;
+use lockhouse_base::telemetry::{log, traces};
+use lockhouse_engine::supervisor::{self, Supervisor};
 
 /// Wrong arguments, or a file that cannot be used; clap's own exit status is the same.
 pub(crate) const USAGE: u8 = 2;
@@ -202,7 +202,7 @@ fn harden() -> Result<(), std::io::Error> {
     ignore_file_size_signal()
 }
 
-#[allow(unsafe_code)] // Signal dispositions.
+#[allow(unsafe_code, reason = "Signal dispositions")]
 fn ignore_file_size_signal() -> Result<(), std::io::Error> {
     use nix::sys::signal::{SigHandler, Signal, signal};
     // SAFETY: ignoring a signal installs no code.
@@ -215,7 +215,7 @@ const MAPPED_FROM_BYTES: i32 = 256 * 1024;
 
 /// A message of megabytes is a mapping of its own, and goes back to the system when it is freed. By default glibc raises that
 /// threshold to the largest such block that it has seen, and hostile workers could make this process keep what they sent.
-#[allow(unsafe_code)] // A tunable of the allocator.
+#[allow(unsafe_code, reason = "A tunable of the allocator")]
 fn give_memory_back() {
     // SAFETY: sets a number, while there is one thread.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM_BYTES) };
@@ -227,10 +227,10 @@ fn default_log(command: &Command) -> &'static str {
         Command::Serve(_) => "lockhouse=info,rmcp=off,warn",
         // These tell themselves which servers failed or are left out, and once is enough.
         Command::Tools(_) | Command::Stubs(_) | Command::Policy(_) => {
-            "lockhouse=warn,lockhouse::upstream::hold=error,rmcp=off,error"
+            "lockhouse=warn,lockhouse_upstream::hold=error,rmcp=off,error"
         }
         Command::Server(_) | Command::Import(_) | Command::Config(_) => {
-            "lockhouse=warn,lockhouse::upstream::hold=error,lockhouse::config::servers=error,rmcp=off,error"
+            "lockhouse=warn,lockhouse_upstream::hold=error,lockhouse::config::servers=error,rmcp=off,error"
         }
         _ => "lockhouse=warn,rmcp=off,error",
     }

@@ -139,7 +139,7 @@ impl BareZygote {
         sendmsg::<()>(self.socket.as_raw_fd(), &parts, &[], MsgFlags::MSG_NOSIGNAL, None).expect("sent");
     }
 
-    #[allow(unsafe_code)] // Descriptors arrive as bare numbers.
+    #[allow(unsafe_code, reason = "Descriptors arrive as bare numbers")]
     fn receive(&self) -> (FromZygote, Vec<OwnedFd>) {
         let mut buffer = vec![0; ZYGOTE_FRAME_BYTES_MAX as usize];
         let mut space = nix::cmsg_space!([RawFd; 2]);

@@ -8,7 +8,7 @@ use lockhouse_tests::{Attack, Table, ensure, equal, native_attacks};
 use lockhouse_worker::sandbox::Layer;
 use serde_json::Value;
 
-/// Where test binaries lie. `lockhouse` is the product's own, with the tests inside its modules.
+/// Where test binaries lie. `lockhouse` and the crates of the supervisor have their tests inside their modules.
 const PACKAGES: [&str; 4] = ["tests", "worker", "protocol", "policies"];
 const PRODUCT: &str = "lockhouse";
 /// Folders that a path in the text begins with.
@@ -65,6 +65,10 @@ fn file_exists(pattern: &str) -> Result<(), String> {
 fn binary_source(binary: &str) -> Option<(PathBuf, PathBuf)> {
     if binary == PRODUCT {
         return Some((root().join("supervisor/src/main.rs"), root().join("supervisor/src")));
+    }
+    if let Some(part) = binary.strip_prefix("lockhouse-") {
+        let source = root().join("supervisor").join(part).join("src");
+        return Some((source.join("lib.rs"), source));
     }
     let places = PACKAGES.map(|package| root().join(package).join("tests"));
     let source = |tests: PathBuf| {
@@ -211,7 +215,7 @@ fn the_reachable_calls_are_those_of_the_filter() {
 
 /// Title, need and second layer of a protection, as the supervisor has them.
 fn described(protection: &str) -> [String; 3] {
-    let source = read("supervisor/src/protections.rs");
+    let source = read("supervisor/pool/src/protections.rs");
     let (_, row) = source.split_once(&format!("Protection::{protection} => ")).expect("a row");
     let mut texts = row.split('"').skip(1);
     let title = texts.next().expect("a title");

@@ -1,5 +1,5 @@
 //! The soft interrupt: SIGINT from the supervisor at the deadline, SIGXCPU from the kernel at the CPU limit.
-#![allow(unsafe_code)] // Installing a signal handler is unsafe in itself.
+#![allow(unsafe_code, reason = "Installing a signal handler is unsafe in itself")]
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

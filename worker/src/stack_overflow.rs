@@ -2,7 +2,7 @@
 //!
 //! The languages check the depth of their own recursion; this is for C code below them. It is a courtesy to whoever reads
 //! the answer and no part of the seal: hostile code can install another handler, or end with the same status.
-#![allow(unsafe_code)] // A signal handler on a stack of its own.
+#![allow(unsafe_code, reason = "A signal handler on a stack of its own")]
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 

@@ -2,7 +2,7 @@
 //!
 //! It has one thread, an empty environment and one descriptor that matters: the supervisor's socket, which it was
 //! given as standard input.
-#![allow(unsafe_code)] // fork, and wait4 for what a worker used.
+#![allow(unsafe_code, reason = "fork, and wait4 for what a worker used")]
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};

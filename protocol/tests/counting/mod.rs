@@ -1,5 +1,5 @@
 //! An allocator that counts what a thread asks for. A test binary that has this module measures with it.
-#![allow(unsafe_code)] // An allocator that counts is unsafe in itself.
+#![allow(unsafe_code, reason = "An allocator that counts is unsafe in itself")]
 #![allow(dead_code)] // Not each test measures both.
 
 use std::alloc::{GlobalAlloc, Layout, System};

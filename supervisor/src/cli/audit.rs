@@ -11,8 +11,8 @@ mod wanted;
 use std::process::ExitCode;
 
 use super::{UNAVAILABLE, complain, complain_config};
-use crate::audit::PublicKey;
 use crate::config::{self, Files};
+use lockhouse_audit::PublicKey;
 
 /// What to do with the audit log.
 #[derive(Debug, clap::Subcommand)]

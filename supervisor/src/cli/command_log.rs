@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use lockhouse_protocol::ServerName;
 
-use crate::audit::{Audit, AuditError, LoginStep, Person, TokenChange};
 use crate::config::{self, Files};
+use lockhouse_audit::{Audit, AuditError, LoginStep, Person, TokenChange};
 
 /// Open until it is dropped. No file is begun before there is a record.
 pub(super) struct CommandLog(Arc<Audit>);

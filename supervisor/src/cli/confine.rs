@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::{UNAVAILABLE, complain};
-use crate::upstream::{Confinement, become_confined};
+use lockhouse_upstream::{Confinement, become_confined};
 
 /// What the program may do, and the program.
 #[derive(Debug, clap::Args)]

@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{UNAVAILABLE, complain, table};
 use crate::config::{Files, Settings};
-use crate::execution::{Answer, parsed};
-use crate::language::Language;
-use crate::supervisor::{CodeRequest, Supervisor};
-use crate::upstream::{Reach, ServerCommand, ServerDefinition, ServerLimits};
+use lockhouse_base::language::Language;
+use lockhouse_engine::execution::{Answer, parsed};
+use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
+use lockhouse_upstream::{Reach, ServerCommand, ServerDefinition, ServerLimits};
 
 const POLICY: &str = include_str!("demo/policy.toml");
 const PROGRAMS: [(&str, Language, &str); 4] = [
@@ -74,7 +74,7 @@ async fn shown() -> Result<bool, Box<dyn std::error::Error>> {
     );
     println!(
         "definitions of run_code and search_tools ({}), the program and its answer.",
-        crate::front::definitions_bytes()
+        lockhouse_front::definitions_bytes()
     );
     Ok(all_ended_as_meant)
 }
@@ -101,7 +101,7 @@ async fn definitions_bytes(
 
 fn comparison(title: &str, definitions: usize, code: &str, answer: &Answer) -> Vec<String> {
     let direct = definitions + answer.calls.iter().map(|call| call.bytes).sum::<usize>();
-    let ours = crate::front::definitions_bytes() + code.len() + answer.to_json().to_string().len();
+    let ours = lockhouse_front::definitions_bytes() + code.len() + answer.to_json().to_string().len();
     let saved = 100.0 * (1.0 - ours as f64 / direct as f64);
     let calls = answer.calls.len().to_string();
     vec![title.into(), calls, direct.to_string(), ours.to_string(), format!("{saved:.1} %")]

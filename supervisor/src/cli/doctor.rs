@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 use super::terminal::harmless;
 use super::{UNAVAILABLE, load, start_with, table};
 use crate::config::{Files, ReadableSecret};
-use crate::language::Language;
-use crate::pool::PoolError;
-use crate::protections::describe;
-use crate::supervisor::{CodeRequest, Supervisor};
+use lockhouse_base::language::Language;
+use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
+use lockhouse_pool::PoolError;
+use lockhouse_pool::protections::describe;
 
 /// How to report.
 #[derive(Debug, clap::Args)]

@@ -14,8 +14,8 @@ use super::{complain_config, table};
 use crate::config::{
     self, Client, ConfigError, Edit, Entry, Files, Settings, Surroundings, keep, looks_secret, own_table,
 };
-use crate::text_files::back_up;
 use candidate::{Candidate, Judge};
+use lockhouse_base::text_files::back_up;
 
 /// What to import.
 #[derive(Debug, clap::Args)]

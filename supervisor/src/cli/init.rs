@@ -11,7 +11,7 @@ use super::consent::Consent;
 use super::terminal::harmless;
 use super::{UNAVAILABLE, USAGE, complain, complain_config};
 use crate::config::{self, Client, ConfigError, Files, Insertion, StartEntry, Surroundings, insert};
-use crate::text_files::{back_up, read_source, replace};
+use lockhouse_base::text_files::{back_up, read_source, replace};
 
 /// Which AI client to point at Lockhouse.
 #[derive(Debug, clap::Args)]

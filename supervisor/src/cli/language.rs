@@ -1,6 +1,6 @@
 //! A language as it is named on the command line.
 
-use crate::language::Language;
+use lockhouse_base::language::Language;
 
 /// The value of `--language`.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]

@@ -8,7 +8,7 @@ use interprocess::local_socket::traits::tokio::Stream as _;
 use interprocess::local_socket::{GenericFilePath, ToFsName};
 use tokio::io::BufReader;
 
-use crate::control::{self, LINE_BYTES_MAX, Order, Told, place, read_line, write_line};
+use lockhouse_front::control::{self, LINE_BYTES_MAX, Order, Told, place, read_line, write_line};
 
 /// How long one may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -7,9 +7,9 @@ use lockhouse_protocol::ResultHandle;
 use super::terminal::for_stdout;
 use super::{USAGE, complain, complain_config};
 use crate::config::{self, Files};
-use crate::json;
-use crate::principal::Owner;
-use crate::results::{Bounds, Results, part};
+use lockhouse_base::json;
+use lockhouse_base::principal::Owner;
+use lockhouse_gate::results::{Bounds, Results, part};
 
 /// What to print.
 #[derive(Debug, clap::Args)]
@@ -56,7 +56,7 @@ pub(super) fn result(files: &Files, arguments: &Arguments) -> ExitCode {
 
 /// The results of `lockhouse run`, without those whose time is over.
 pub(super) fn kept(bounds: Bounds) -> Results {
-    match crate::directories::state() {
+    match lockhouse_base::directories::state() {
         Some(state) => {
             let results = Results::in_directory(state.join("results"), bounds);
             results.tidy();

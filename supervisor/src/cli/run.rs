@@ -18,13 +18,13 @@ use super::language::LanguageName;
 use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, load, result, started};
 use crate::config::Files;
-use crate::control::ControlSocket;
-use crate::execution::{self, Answer, Refusal, Showing};
-use crate::gate::{FromSupervisor, Seat, Watcher};
-use crate::json;
-use crate::language::Language;
-use crate::principal::Owner;
-use crate::supervisor::{CodeRequest, Supervisor};
+use lockhouse_base::json;
+use lockhouse_base::language::Language;
+use lockhouse_base::principal::Owner;
+use lockhouse_engine::execution::{self, Answer, Refusal, Showing};
+use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
+use lockhouse_front::control::ControlSocket;
+use lockhouse_gate::{FromSupervisor, Seat, Watcher};
 
 /// Bytes that are read of a program: beyond any limit that can be configured for code.
 const READ_BYTES_MAX: u64 = 16 * 1024 * 1024;

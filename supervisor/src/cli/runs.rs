@@ -6,8 +6,8 @@ use lockhouse_policies::printable;
 
 use super::orders::{self, Meant, meant};
 use super::table;
-use crate::control::{Order, Told, VERSION};
-use crate::executions::ListedRun;
+use lockhouse_engine::executions::ListedRun;
+use lockhouse_front::control::{Order, Told, VERSION};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{UNAVAILABLE, USAGE, complain, load, read, start_with};
-use crate::audit::ReloadCause;
 use crate::config::{Files, Settings};
-use crate::control::ControlSocket;
-use crate::front;
-use crate::front::http::{Address, Certificate, HttpSettings, NotOpened, OpenDoor, serve_figures};
-use crate::language::Language;
-use crate::lifecycle::Life;
-use crate::notify;
-use crate::supervisor::Supervisor;
-use crate::telemetry;
-use crate::upstream::NESTED;
+use lockhouse_audit::ReloadCause;
+use lockhouse_base::language::Language;
+use lockhouse_base::lifecycle::Life;
+use lockhouse_base::telemetry;
+use lockhouse_engine::supervisor::Supervisor;
+use lockhouse_front as front;
+use lockhouse_front::control::ControlSocket;
+use lockhouse_front::http::{Address, Certificate, HttpSettings, NotOpened, OpenDoor, serve_figures};
+use lockhouse_front::notify;
+use lockhouse_upstream::NESTED;
 
 /// How AI clients come in.
 #[derive(Debug, clap::Args)]

@@ -20,8 +20,8 @@ use lockhouse_protocol::ServerName;
 use super::terminal::harmless;
 use super::{USAGE, complain_config};
 use crate::config::{Files, Settings};
-use crate::upstream::ServerDefinition;
 use lockhouse_policies::nearest;
+use lockhouse_upstream::ServerDefinition;
 
 pub(super) use add::hint;
 

@@ -6,8 +6,8 @@ use lockhouse_policies::printable;
 
 use super::orders::{self, Meant, meant, meant_exactly};
 use super::{USAGE, table};
-use crate::control::{Order, Told, VERSION};
-use crate::sessions::{Listed, SessionName};
+use lockhouse_engine::sessions::{Listed, SessionName};
+use lockhouse_front::control::{Order, Told, VERSION};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {

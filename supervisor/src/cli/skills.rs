@@ -12,7 +12,7 @@ use super::consent::Consent;
 use super::terminal::{for_stdout, harmless};
 use super::{UNAVAILABLE, USAGE, complain, complain_config, table};
 use crate::config::{self, Files};
-use crate::skills::{Entry, Name, Origin, Skill, Skills};
+use lockhouse_gate::skills::{Entry, Name, Origin, Skill, Skills};
 
 /// What to do, and with whose.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::orders::ask_all;
 use super::{UNAVAILABLE, table};
-use crate::control::{Order, Told, VERSION};
+use lockhouse_front::control::{Order, Told, VERSION};
 
 /// What `lockhouse status` shows.
 #[derive(Debug, clap::Args)]

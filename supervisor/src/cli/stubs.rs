@@ -12,9 +12,9 @@ use super::language::LanguageName;
 use super::terminal::for_stdout;
 use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start};
-use crate::catalog::Tool;
 use crate::config::Files;
-use crate::gate::Gate;
+use lockhouse_catalog::Tool;
+use lockhouse_gate::Gate;
 
 use tree::{Tree, TreeError};
 

@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::command_log::CommandLog;
 use super::{UNAVAILABLE, USAGE, complain_config, table};
-use crate::access::{Issued, TokenFile, TokenName};
-use crate::audit::TokenChange;
 use crate::config::{self, Files};
-use crate::gate::no_grant;
+use lockhouse_audit::TokenChange;
+use lockhouse_front::access::{Issued, TokenFile, TokenName};
+use lockhouse_gate::no_grant;
 
 /// The longest that a token counts which expires at all.
 const LONGEST: Duration = Duration::from_hours(24 * 3_660);

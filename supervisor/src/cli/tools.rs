@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::terminal::for_stdout;
 use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start, table};
-use crate::catalog::{Told, Tool};
 use crate::config::{self, Files};
-use crate::gate::{Scope, Search, in_a_word};
-use crate::supervisor::Supervisor;
+use lockhouse_catalog::{Told, Tool};
+use lockhouse_engine::supervisor::Supervisor;
+use lockhouse_gate::{Scope, Search, in_a_word};
 
 /// What to show.
 #[derive(Debug, clap::Subcommand)]

@@ -10,11 +10,11 @@ use super::ConfigError;
 use super::document::{Clients, Document, Oauth};
 use super::http::Http;
 use super::references::Surroundings;
-use crate::access::{
+use lockhouse_engine::quotas::ClientLimits;
+use lockhouse_front::access::{
     AccessSettings, KeySource, OauthSettings, TokenFile, Users, Way, algorithm, trusted_url,
 };
-use crate::gate::no_grant;
-use crate::quotas::ClientLimits;
+use lockhouse_gate::no_grant;
 
 /// Those of RSA and of elliptic curves that are in use.
 const ALGORITHMS: [&str; 6] = ["RS256", "RS512", "PS256", "ES256", "ES384", "EdDSA"];
@@ -50,7 +50,9 @@ pub(super) fn token_file(
     let beside = configuration.parent().unwrap_or(Path::new(""));
     let named =
         http.tokens.as_ref().map(|path| beside.join(surroundings.expand_home(&path.to_string_lossy())));
-    named.or_else(|| Some(crate::directories::state()?.join("client-tokens.json"))).map(TokenFile::at)
+    named
+        .or_else(|| Some(lockhouse_base::directories::state()?.join("client-tokens.json")))
+        .map(TokenFile::at)
 }
 
 pub(super) fn limits(written: &Clients) -> ClientLimits {

@@ -12,12 +12,12 @@ use super::dialects::{self, Listed};
 use super::http::Http;
 use super::partial::{self, Misfit, Read};
 use super::references::Surroundings;
-use crate::audit::REDACTED;
-use crate::front::http::Address;
-use crate::gate::Through;
-use crate::skills::DIRECTORIES_MAX;
-use crate::telemetry::log::Format;
-use crate::upstream::ServerLimits;
+use lockhouse_audit::REDACTED;
+use lockhouse_base::telemetry::log::Format;
+use lockhouse_front::http::Address;
+use lockhouse_gate::Through;
+use lockhouse_gate::skills::DIRECTORIES_MAX;
+use lockhouse_upstream::ServerLimits;
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]

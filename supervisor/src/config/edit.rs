@@ -9,8 +9,8 @@ use nix::fcntl::{Flock, FlockArg};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{ConfigError, Files, Settings, locate};
-use crate::directories;
-use crate::text_files::read_source;
+use lockhouse_base::directories;
+use lockhouse_base::text_files::read_source;
 
 /// The file, read for a change.
 pub(crate) struct Edit {

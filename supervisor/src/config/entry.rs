@@ -9,7 +9,7 @@ use lockhouse_policies::OnChange;
 
 use super::env_file;
 use super::references::{Surroundings, Template, Unresolved};
-use crate::upstream::{
+use lockhouse_upstream::{
     Authorization, Confinement, Decode, Exposure, HttpEndpoint, OAuthClient, Reach, Referenced,
     ServerCommand, ServerDefinition, ServerLimits, Start, ToolSelection,
 };

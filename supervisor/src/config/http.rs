@@ -7,8 +7,10 @@ use serde::Deserialize;
 
 use super::document::Oauth;
 use super::references::Surroundings;
-use crate::access::{AccessSettings, Auth, NamedUser};
-use crate::front::http::{Address, HostName, HttpLimits, HttpSettings, PageOrigin, TlsFiles, TrustedProxy};
+use lockhouse_front::access::{AccessSettings, Auth, NamedUser};
+use lockhouse_front::http::{
+    Address, HostName, HttpLimits, HttpSettings, PageOrigin, TlsFiles, TrustedProxy,
+};
 
 /// Where `lockhouse serve --http` listens if nothing else is said.
 const LISTEN: &str = "127.0.0.1:7300";

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ConfigError;
-use crate::directories;
+use lockhouse_base::directories;
 
 const SYSTEM_CONFIG: &str = "/etc/lockhouse";
 const SYSTEM_PROGRAMS: &str = "/usr/lib/lockhouse";

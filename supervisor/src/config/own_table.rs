@@ -8,7 +8,7 @@ use toml_edit::{Array, InlineTable, Item, Table, Value};
 use super::entry::{Entry, EntryCommand, EntryLimits, EntryOAuth, EntryReach, EntryUrl};
 use super::plaintext::with_references;
 use super::references::Template;
-use crate::upstream::Decode;
+use lockhouse_upstream::Decode;
 
 /// Writes what an entry says. Plain text is first offered to `secret`, with its name, which may put a reference in its
 /// place.

@@ -7,7 +7,7 @@ use lockhouse_protocol::SandboxProfile;
 
 use super::document::Document;
 use super::{ConfigError, limits, locate};
-use crate::pool::{PoolSettings, QueueBounds, ZygoteCommand};
+use lockhouse_pool::{PoolSettings, QueueBounds, ZygoteCommand};
 
 /// Loads the extension by its path, from an interpreter that sees nothing of the user's environment.
 const PYTHON_ENTRY: &str = "\

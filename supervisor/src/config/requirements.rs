@@ -16,10 +16,10 @@ use nix::unistd::{Uid, geteuid};
 
 use super::ConfigError;
 use super::references::Surroundings;
-use crate::text_files::read_source;
-use crate::upstream::{ServerDefinition, ServerLimits};
 use document::{Approved, Denied};
 use identity::{Identity, Mismatch};
+use lockhouse_base::text_files::read_source;
+use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
 const FILE: &str = "/etc/lockhouse/requirements.toml";
 /// Names one more file. It is held to besides the one above, so setting this can only take away.

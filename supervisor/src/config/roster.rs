@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use lockhouse_protocol::ServerName;
 
-use crate::catalog::python_name;
-use crate::upstream::ServerDefinition;
+use lockhouse_catalog::python_name;
+use lockhouse_upstream::ServerDefinition;
 
 /// The longest name that a server may have.
 const NAME_BYTES_MAX: usize = 128;
@@ -59,7 +59,7 @@ pub(crate) fn usable(name: &str) -> Option<ServerName> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::{Reach, ServerCommand, ServerLimits};
+    use lockhouse_upstream::{Reach, ServerCommand, ServerLimits};
 
     #[test]
     fn names_become_usable_or_are_refused() {

@@ -12,9 +12,9 @@ use super::references::Surroundings;
 use super::roster::{Roster, usable};
 use super::unused::Unused;
 use super::{ConfigError, permissions};
-use crate::audit::digest;
-use crate::text_files::read_source;
-use crate::upstream::{ServerDefinition, ServerLimits};
+use lockhouse_audit::digest;
+use lockhouse_base::text_files::read_source;
+use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
 /// Servers of all files. Each is a process or a connection, held for as long as we run.
 const SERVERS_MAX: usize = 500;

@@ -3,8 +3,8 @@
 use toml_edit::{DocumentMut, Item};
 
 use super::{Files, locate};
-use crate::text_files::read_source;
-use crate::upstream::ServerDefinition;
+use lockhouse_base::text_files::read_source;
+use lockhouse_upstream::ServerDefinition;
 
 /// `[servers.NAME]` as it is written, if that is where the server comes from.
 #[derive(Default)]

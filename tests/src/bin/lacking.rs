@@ -2,7 +2,7 @@
 //!
 //! A seccomp filter of this program's own answers the calls in question as such a kernel would, for the program and all that it
 //! starts. The version of Landlock is a number that the filter cannot give, so this process stays and answers that one question.
-#![allow(unsafe_code)] // Raw seccomp.
+#![allow(unsafe_code, reason = "Raw seccomp")]
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};

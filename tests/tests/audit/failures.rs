@@ -13,7 +13,7 @@ const TRY_ADD: &str = "from mcp_tools import ToolError\nfrom mcp_tools.fixture i
                        try: r = add(a=1, b=2)['sum']\nexcept ToolError as e: r = [e.code, e.message]\nr";
 
 /// Bounds the files that a process may write, from now on.
-#[allow(unsafe_code)] // Limits of another process.
+#[allow(unsafe_code, reason = "Limits of another process")]
 fn bound_files(pid: u32, bytes: u64) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: reads the limit, and writes nothing.

@@ -1,5 +1,5 @@
 //! Upstream servers with `sandbox`: a hostile one tries what it must not do, and must be able to do without it.
-#![allow(unsafe_code)] // Landlock's version is asked for with a bare system call.
+#![allow(unsafe_code, reason = "Landlock's version is asked for with a bare system call")]
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;

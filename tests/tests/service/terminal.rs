@@ -26,7 +26,7 @@ struct Streams {
     output: OwnedFd,
 }
 
-#[allow(unsafe_code)] // openpty has no wrapper here.
+#[allow(unsafe_code, reason = "openpty has no wrapper here")]
 fn terminal() -> Streams {
     let (mut ours, mut theirs) = (-1, -1);
     let null = std::ptr::null_mut();

@@ -1,5 +1,5 @@
 //! The Python interpreter as an [`Engine`].
-#![allow(unsafe_code)] // CPython's own hooks around fork are C functions.
+#![allow(unsafe_code, reason = "CPython's own hooks around fork are C functions")]
 
 use std::ffi::CString;
 

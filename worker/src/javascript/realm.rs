@@ -118,7 +118,7 @@ pub(super) fn evaluate<'js, V: rquickjs::FromJs<'js>>(ctx: &Ctx<'js>, name: &str
 }
 
 /// The version of QuickJS-NG.
-#[allow(unsafe_code)] // The binding is generated and says so of every function.
+#[allow(unsafe_code, reason = "The binding is generated and says so of every function")]
 pub(super) fn version() -> String {
     // SAFETY: it takes nothing and gives a string literal, which ends with NUL and lives as long as the process.
     let version = unsafe { CStr::from_ptr(rquickjs::qjs::JS_GetVersion()) };

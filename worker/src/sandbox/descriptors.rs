@@ -1,5 +1,5 @@
 //! What the worker may still hold: its channel, and standard streams that lead nowhere.
-#![allow(unsafe_code)] // Descriptor numbers are moved by hand, once.
+#![allow(unsafe_code, reason = "Descriptor numbers are moved by hand, once")]
 
 use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};

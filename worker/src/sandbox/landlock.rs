@@ -1,5 +1,5 @@
 //! Landlock with every right handled and no rule: no file, no TCP port, no signal or abstract socket outside.
-#![allow(unsafe_code)] // The crate keeps the query for the version to itself.
+#![allow(unsafe_code, reason = "The crate keeps the query for the version to itself")]
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, RestrictionStatus, Ruleset, RulesetAttr,

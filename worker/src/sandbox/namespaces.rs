@@ -3,7 +3,7 @@
 //! Root enters them directly; everyone else needs a user namespace. Where a host
 //! refuses, Landlock and seccomp hold without them, and the result says `reduced`. Some hosts permit `unshare` and refuse
 //! what must follow (Ubuntu's AppArmor restriction does), so a child tries the whole way first: nobody stays halfway.
-#![allow(unsafe_code)] // fork, for the rehearsal.
+#![allow(unsafe_code, reason = "fork, for the rehearsal")]
 
 use std::io::{Read, Write};
 

@@ -1,5 +1,5 @@
 //! An ordinary user, and no Linux capability, in any set, ever again.
-#![allow(unsafe_code)] // capget and capset have no wrapper in nix.
+#![allow(unsafe_code, reason = "capget and capset have no wrapper in nix")]
 
 use std::io::Error;
 

@@ -1,6 +1,6 @@
 //! The self-probe: a worker that gets no code seals itself step by step, and after each step tries what that step must
 //! refuse. A layer is believed for what it does, not for what setting it up returned.
-#![allow(unsafe_code)] // fork, and system calls made past their wrappers.
+#![allow(unsafe_code, reason = "fork, and system calls made past their wrappers")]
 
 mod attempts;
 

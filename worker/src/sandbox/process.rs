@@ -1,5 +1,5 @@
 //! Attributes of the process itself.
-#![allow(unsafe_code)] // prctl with numbers that nix does not name.
+#![allow(unsafe_code, reason = "prctl with numbers that nix does not name")]
 
 use nix::sys::prctl;
 

@@ -1,5 +1,5 @@
 //! The system-call filter: data in `worker/seccomp/`, compiled when Lockhouse is built, installed last by each worker.
-#![allow(unsafe_code)] // seccomp(2) has no wrapper in nix.
+#![allow(unsafe_code, reason = "seccomp(2) has no wrapper in nix")]
 
 use super::SandboxError;
 

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use super::lines::Lines;
 use super::screen::{Event, Reply};
 use crate::cli::output;
-use crate::gate::PersonsAnswer;
+use lockhouse_gate::PersonsAnswer;
 
 /// A line of standard input.
 #[derive(Deserialize)]

@@ -79,7 +79,7 @@ fn opened() -> io::Result<File> {
     options.open(STDIN).or_else(|_| options.open(OWN))
 }
 
-#[allow(unsafe_code)] // tokio wants a promise about the descriptor.
+#[allow(unsafe_code, reason = "tokio wants a promise about the descriptor")]
 fn watched(terminal: File) -> io::Result<AsyncFd<File>> {
     // SAFETY: a file always gives the same descriptor, and closes it when it is dropped.
     Ok(unsafe { AsyncFd::register_with_interest(terminal, Interest::READABLE) }?)

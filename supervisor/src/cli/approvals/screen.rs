@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use super::keyboard::Keyboard;
 use crate::cli::terminal::harmless;
-use crate::gate::{Approval, Ask, FromSupervisor, PersonsAnswer, PersonsDecision};
+use lockhouse_gate::{Approval, Ask, FromSupervisor, PersonsAnswer, PersonsDecision};
 
 /// Something from a supervisor, known by its process; nothing when it has left.
 #[derive(Debug)]

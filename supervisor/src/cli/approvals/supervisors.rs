@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 
 use super::ANSWERS_MAX;
 use super::screen::{Event, Reply};
-use crate::control::{self, LINE_BYTES_MAX, VERSION, place, read_line, write_line};
-use crate::gate::{FromPerson, FromSupervisor};
+use lockhouse_front::control::{self, LINE_BYTES_MAX, VERSION, place, read_line, write_line};
+use lockhouse_gate::{FromPerson, FromSupervisor};
 
 /// How often it is looked for supervisors that have started.
 const LOOK_EVERY: Duration = Duration::from_millis(300);

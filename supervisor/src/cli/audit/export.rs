@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use super::Done;
 use super::query::matching;
 use super::wanted::{Wanted, misused};
-use crate::audit::ocsf::Events;
 use crate::cli::output;
+use lockhouse_audit::ocsf::Events;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use super::Done;
 use super::row::row;
 use super::wanted::{Wanted, misused};
-use crate::audit::read::{Filter, Found, ReadError, records};
 use crate::cli::output;
+use lockhouse_audit::read::{Filter, Found, ReadError, records};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::Done;
 use super::query::print;
-use crate::audit::read::{Found, ReadError};
-use crate::audit::{Follower, News, SegmentName, segments};
 use crate::cli::output;
+use lockhouse_audit::read::{Found, ReadError};
+use lockhouse_audit::{Follower, News, SegmentName, segments};
 
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(200);
 

@@ -7,9 +7,9 @@ use lockhouse_policies::printable;
 use serde_json::{Value, json};
 
 use super::Done;
-use crate::audit::verify::{Finding, Kind, Place, Verified};
-use crate::audit::{AuditSettings, PublicKey, verify as audit_verify};
 use crate::cli::USAGE;
+use lockhouse_audit::verify::{Finding, Kind, Place, Verified};
+use lockhouse_audit::{AuditSettings, PublicKey, verify as audit_verify};
 
 /// The log is not as it was written.
 pub(super) const TAMPERED: u8 = 1;

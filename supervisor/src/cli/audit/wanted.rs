@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use lockhouse_policies::printable;
 
 use super::query::matching;
-use crate::audit::read::{Filter, ReadError};
 use crate::cli::USAGE;
+use lockhouse_audit::read::{Filter, ReadError};
 use lockhouse_policies::nearest;
 
 /// The events that are shown. What the log says of itself is none of them.

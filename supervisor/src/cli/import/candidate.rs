@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use lockhouse_protocol::ServerName;
 
 use super::secrets;
-use crate::catalog::python_name;
 use crate::config::{Edit, Entry, LeftOut, Listed, Surroundings, Unresolved, usable};
-use crate::upstream::{ServerDefinition, ServerLimits};
+use lockhouse_catalog::python_name;
+use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
 /// One server of one file.
 pub(super) struct Candidate {

@@ -7,11 +7,11 @@ use lockhouse_policies::{Diagnostic, Diagnostics, Policy, SKILLS, printable};
 use lockhouse_protocol::ServerName;
 use serde_json::{Value, json};
 
-use crate::catalog::unmatched;
 use crate::cli::USAGE;
 use crate::cli::terminal::{for_stdout, shows_colour};
 use crate::config::{self, ConfigError, Files, Settings};
-use crate::upstream::remembered;
+use lockhouse_catalog::unmatched;
+use lockhouse_upstream::remembered;
 
 /// Which policy, and how to tell what is wrong with it.
 #[derive(Debug, clap::Args)]

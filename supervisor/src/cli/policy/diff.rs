@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::terminal::for_stdout;
 use crate::cli::{USAGE, complain_config, table};
 use crate::config::{self, ConfigError, Files};
-use crate::text_files::read_source;
+use lockhouse_base::text_files::read_source;
 
 /// Two policies.
 #[derive(Debug, clap::Args)]

@@ -7,11 +7,11 @@ use lockhouse_protocol::{PromptName, ResourceUri, ServerName};
 use serde_json::{Map, Value, json};
 
 use super::surroundings::Surroundings;
-use crate::catalog::members;
 use crate::cli::terminal::for_stdout;
 use crate::cli::tools::parse_name;
 use crate::cli::{USAGE, complain, complain_config};
 use crate::config::{self, Files};
+use lockhouse_catalog::members;
 
 /// Parameters that do not exist, of which each has a note.
 const NOTES_MAX: usize = 20;

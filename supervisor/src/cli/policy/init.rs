@@ -6,10 +6,10 @@ use lockhouse_policies::{Effect, Policy, ServerOffer, ToolOffer, render_template
 use lockhouse_protocol::ServerName;
 
 use super::written;
-use crate::catalog::Tool;
 use crate::cli::unavailable::unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain_config, start_with};
 use crate::config::{self, Files, Settings};
+use lockhouse_catalog::Tool;
 
 /// Writes one from what the servers offer.
 pub(super) async fn init(files: &Files, force: bool) -> ExitCode {

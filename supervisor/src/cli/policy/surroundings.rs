@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use lockhouse_policies::{Call, Item, Policy};
 use lockhouse_protocol::ServerName;
 
-use crate::catalog::Catalogue;
 use crate::config::{Files, Settings};
-use crate::gate::followed;
-use crate::upstream::remembered;
+use lockhouse_catalog::Catalogue;
+use lockhouse_gate::followed;
+use lockhouse_upstream::remembered;
 
 /// This host, and what is known of the tools of the configured servers.
 pub(super) struct Surroundings {

@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use lockhouse_protocol::ServerName;
 
 use super::secrets::{remove_unused, secrets};
-use crate::catalog::python_name;
 use crate::cli::terminal::harmless;
 use crate::cli::{USAGE, complain, complain_config};
 use crate::config::{self, ConfigError, Edit, Files, Settings};
 use entry::{Entry, Target};
+use lockhouse_catalog::python_name;
 
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "lockhouse server add [OPTIONS] NAME -- COMMAND ARGS...

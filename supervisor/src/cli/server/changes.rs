@@ -12,13 +12,13 @@ use serde_json::json;
 use similar::TextDiff;
 
 use super::{find, load};
-use crate::catalog::{Catalogue, ToolChange};
 use crate::cli::command_log::CommandLog;
 use crate::cli::consent::agrees;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::{UNAVAILABLE, USAGE, complain};
 use crate::config::Files;
-use crate::upstream::{Change, Pins, Review, Upstreams};
+use lockhouse_catalog::{Catalogue, ToolChange};
+use lockhouse_upstream::{Change, Pins, Review, Upstreams};
 
 /// Unchanged lines around a change.
 const CONTEXT_LINES: usize = 2;

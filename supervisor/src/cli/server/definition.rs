@@ -6,7 +6,7 @@ use lockhouse_policies::OnChange;
 use serde_json::{Map, Value, json};
 
 use crate::config::{Written, looks_secret, with_references};
-use crate::upstream::{
+use lockhouse_upstream::{
     Authorization, Confinement, Decode, HttpEndpoint, Reach, ServerCommand, ServerDefinition,
 };
 

@@ -10,8 +10,8 @@ use super::{definition, find, load, progress};
 use crate::cli::complain_config;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::config::{self, Files, Written};
-use crate::gate::standing;
-use crate::upstream::{Connection, Upstreams};
+use lockhouse_gate::standing;
+use lockhouse_upstream::{Connection, Upstreams};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

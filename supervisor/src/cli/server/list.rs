@@ -9,7 +9,7 @@ use super::{load, progress};
 use crate::cli::table;
 use crate::cli::terminal::for_stdout;
 use crate::config::{Files, Settings};
-use crate::upstream::Upstreams;
+use lockhouse_upstream::Upstreams;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

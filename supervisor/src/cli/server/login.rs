@@ -10,12 +10,12 @@ use lockhouse_protocol::ServerName;
 use tokio::sync::mpsc;
 
 use self::callback::Callback;
-use crate::audit::LoginStep;
 use crate::cli::command_log::CommandLog;
 use crate::cli::terminal::harmless;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config};
 use crate::config::{Files, Settings};
-use crate::upstream::{Authorization, HttpEndpoint, Login, LoginError, Reach, log_out};
+use lockhouse_audit::LoginStep;
+use lockhouse_upstream::{Authorization, HttpEndpoint, Login, LoginError, Reach, log_out};
 
 /// How long a person may take.
 const PATIENCE: Duration = Duration::from_secs(300);

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use crate::upstream::Upstreams;
+use lockhouse_upstream::Upstreams;
 
 /// What a terminal shows of the line without breaking it.
 const LINE_CHARS_MAX: usize = 79;

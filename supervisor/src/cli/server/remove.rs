@@ -8,7 +8,7 @@ use super::secrets::{remove_unused, secrets};
 use super::{load, unknown};
 use crate::cli::{USAGE, complain_config};
 use crate::config::{Edit, Files};
-use crate::upstream::{Places, Reach, ServerDefinition, log_out};
+use lockhouse_upstream::{Places, Reach, ServerDefinition, log_out};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

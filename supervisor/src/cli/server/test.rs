@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use lockhouse_protocol::{CallId, ExecutionId, Request, ServerName, ToolName};
 
 use super::{find, load};
-use crate::ai_client::OpenQuestions;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::unavailable::why_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config, start_with};
 use crate::config::{self, Files, Settings};
-use crate::gate::{Asked, Requester, Scope};
-use crate::principal::Principal;
-use crate::supervisor::Supervisor;
-use crate::upstream::{Caller, Connection, Ending, Reach};
+use lockhouse_base::principal::Principal;
+use lockhouse_engine::supervisor::Supervisor;
+use lockhouse_gate::{Asked, Requester, Scope};
+use lockhouse_upstream::ai_client::OpenQuestions;
+use lockhouse_upstream::{Caller, Connection, Ending, Reach};
 use steps::Steps;
 
 /// Characters of a result that are shown.

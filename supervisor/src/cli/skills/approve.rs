@@ -8,7 +8,7 @@ use super::named;
 use crate::cli::consent::Consent;
 use crate::cli::terminal::harmless;
 use crate::cli::{UNAVAILABLE, USAGE, complain};
-use crate::skills::{Skill, Skills};
+use lockhouse_gate::skills::{Skill, Skills};
 
 /// Unchanged lines around each change.
 const CONTEXT: usize = 3;
@@ -21,7 +21,7 @@ pub(super) fn approve(skills: &Skills, name: &str, consent: Consent) -> Result<E
             Ok((skill, _)) => {
                 eprintln!("lockhouse: {name} has no draft; its version {} is in force", skill.version);
             }
-            Err(_) if why == crate::skills::Unreadable::Absent => {
+            Err(_) if why == lockhouse_gate::skills::Unreadable::Absent => {
                 eprintln!("lockhouse: {}", skills.no_such(&name));
             }
             Err(_) => eprintln!("lockhouse: the draft of {name} cannot be approved: {why}"),

@@ -9,10 +9,10 @@ use super::found;
 use crate::cli::terminal::for_stdout;
 use crate::cli::{start, table};
 use crate::config::Files;
-use crate::execution::{Answer, Status};
-use crate::language::Language;
-use crate::skills::{Origin, Skill, Skills};
-use crate::supervisor::{CodeRequest, Supervisor};
+use lockhouse_base::language::Language;
+use lockhouse_engine::execution::{Answer, Status};
+use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
+use lockhouse_gate::skills::{Origin, Skill, Skills};
 
 /// Which.
 #[derive(Debug, clap::Args)]

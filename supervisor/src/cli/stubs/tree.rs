@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use lockhouse_protocol::ServerName;
 
 use super::Offered;
-use crate::catalog::{python_name, stubs};
 use crate::cli::{UNAVAILABLE, USAGE};
-use crate::files;
+use lockhouse_base::files;
+use lockhouse_catalog::{python_name, stubs};
 
 /// In the first line of each file: no other file is ever overwritten or removed.
 const MARKER: &str = "Written by `lockhouse stubs`: do not edit.";

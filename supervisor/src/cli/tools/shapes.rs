@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::super::terminal::for_stdout;
 use super::super::{UNAVAILABLE, USAGE, complain};
 use super::{parse_name, print_rows};
-use crate::catalog::Tool;
-use crate::supervisor::Supervisor;
+use lockhouse_catalog::Tool;
+use lockhouse_engine::supervisor::Supervisor;
 
 /// Shows what was learned of results, or forgets it.
 pub(super) fn shapes(supervisor: &Supervisor, name: Option<&str>, as_json: bool, forget: bool) -> ExitCode {

@@ -8,7 +8,7 @@ use lockhouse_policies::Source;
 
 use super::{Listed, read, read_own};
 use crate::config::references::Surroundings;
-use crate::upstream::{
+use lockhouse_upstream::{
     Authorization, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition, ServerLimits,
 };
 

@@ -12,7 +12,7 @@ use super::mcp_servers::{command, reach};
 use super::syntax::{OWN_REFERENCES, Syntax};
 use super::tree::{Key, Node, Table, get};
 use crate::config::entry::{Entry, EntryCommand, EntryLimits, EntryOAuth, EntryUrl, LeftOut};
-use crate::upstream::{Confinement, Decode, Directly, Exposure, PREFIX_CHARS_MAX, Start, ToolSelection};
+use lockhouse_upstream::{Confinement, Decode, Directly, Exposure, PREFIX_CHARS_MAX, Start, ToolSelection};
 
 const KEYS: [&str; 25] = [
     "command",

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::golden::files;
 use super::{read, read_own};
 use crate::config::references::Surroundings;
-use crate::upstream::ServerLimits;
+use lockhouse_upstream::ServerLimits;
 
 const SECRET: &str = "SEKRET-VALUE";
 

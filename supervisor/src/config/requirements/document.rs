@@ -14,7 +14,7 @@ use super::Requirement;
 use super::identity::{Identity, Wanted};
 use crate::config::dialects::{self, Listed};
 use crate::config::references::Surroundings;
-use crate::upstream::{ServerDefinition, ServerLimits};
+use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
 /// An entry of `[[approved]]`: a name, and what the server of that name must be.
 #[derive(Debug)]

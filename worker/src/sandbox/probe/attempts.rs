@@ -1,5 +1,5 @@
 //! What the probe tries. Each attempt is a bare system call, as hostile native code would make it.
-#![allow(unsafe_code)] // Bare system calls.
+#![allow(unsafe_code, reason = "Bare system calls")]
 
 use std::fmt;
 use std::os::fd::{FromRawFd, OwnedFd};

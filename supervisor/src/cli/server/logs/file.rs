@@ -74,7 +74,7 @@ impl LogFile {
 }
 
 fn open(path: &Path) -> std::io::Result<Option<File>> {
-    match crate::files::open_to_read(path) {
+    match lockhouse_base::files::open_to_read(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

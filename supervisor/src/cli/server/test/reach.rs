@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::cli::server::definition::arguments;
-use crate::upstream::{Reach, ServerCommand};
+use lockhouse_upstream::{Reach, ServerCommand};
 
 /// Which file is started.
 pub(super) fn program(command: &ServerCommand, origin: &str) -> Result<String, String> {

@@ -1,0 +1,219 @@
+//! Records as events of OCSF, the Open Cybersecurity Schema Framework: class API Activity (6003), one event for each call
+//! with its outcome, each refused call and each execution.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use serde_json::{Map, Value, json};
+
+use super::read::Found;
+use super::record::{About, Arguments, Event};
+
+/// Of the schema.
+const SCHEMA: &str = "1.3.0";
+const API_ACTIVITY: u32 = 6003;
+/// Calls and executions whose end is waited for. Of processes that were killed there is none.
+const OPEN_MAX: usize = 65_536;
+
+/// Events of records that come in the order of time.
+#[derive(Debug, Default)]
+pub struct Events {
+    /// By identifier, whose order is that of time.
+    open: BTreeMap<String, Map<String, Value>>,
+}
+
+/// How something ended.
+struct Status {
+    id: u8,
+    name: &'static str,
+    detail: Option<String>,
+}
+
+impl Events {
+    /// The events that are complete with this record.
+    pub fn of(&mut self, found: Found) -> Vec<Value> {
+        let Found { segment, record, .. } = found;
+        let time = millis(&record.time);
+        let metadata = |execution: &str| {
+            json!({
+                "version": SCHEMA,
+                "product": {"name": "Lockhouse", "vendor_name": "Lockhouse", "version": env!("CARGO_PKG_VERSION")},
+                "profiles": ["security_control"],
+                "uid": format!("{segment}:{}", record.seq),
+                "sequence": record.seq,
+                "correlation_uid": execution,
+                "log_name": segment.as_str(),
+            })
+        };
+        match record.event {
+            Event::Call { about, arguments, decision, rule, approval } => {
+                let mut event = event(time, metadata(&about.execution), &about);
+                event["unmapped"]["decision"] = decision.into();
+                event["unmapped"]["rule"] = rule.into();
+                event["unmapped"]["line"] = json!(about.line);
+                event["unmapped"]["approval"] = json!(approval);
+                event["api"]["request"]["data"] = data(&arguments);
+                event["unmapped"]["arguments_hash"] = arguments.hash.into();
+                event["unmapped"]["arguments_bytes"] = arguments.bytes.into();
+                allow(&mut event, true);
+                self.begin(about.call, event)
+            }
+            Event::Denial { about, reason, rule, .. } => {
+                let mut event = event(time, metadata(&about.execution), &about);
+                event["unmapped"]["rule"] = json!(rule);
+                allow(&mut event, false);
+                let status = Status { id: 2, name: "Failure", detail: Some(reason) };
+                vec![ended(event, &status, "denied", None)]
+            }
+            Event::Outcome { about, outcome, ms, result_bytes } => {
+                // A call without a record of its own was never sent.
+                let begun = self.open.remove(&about.call);
+                let mut event = match begun {
+                    Some(begun) => Value::Object(begun),
+                    None => event(time, metadata(&about.execution), &about),
+                };
+                event["unmapped"]["result_bytes"] = result_bytes.into();
+                let status = status(&outcome);
+                vec![ended(event, &status, &outcome, Some((time, ms)))]
+            }
+            Event::Execution { execution, client, language, servers, code, code_bytes, .. } => {
+                let about = About {
+                    execution: execution.clone(),
+                    call: execution.clone(),
+                    client,
+                    server: "lockhouse".into(),
+                    kind: "tool",
+                    item: "run_code".into(),
+                    line: None,
+                };
+                let mut event = event(time, metadata(&execution), &about);
+                event["unmapped"] = json!({
+                    "language": language, "servers": servers, "code_sha256": code, "code_bytes": code_bytes,
+                });
+                allow(&mut event, true);
+                self.begin(execution, event)
+            }
+            Event::Skill { execution, client, skill, version, language, code, .. } => {
+                let about = About {
+                    execution: execution.clone(),
+                    call: format!("{execution}:{}", record.seq),
+                    client,
+                    server: "lockhouse".into(),
+                    kind: "tool",
+                    item: "load_skill".into(),
+                    line: None,
+                };
+                let mut event = event(time, metadata(&execution), &about);
+                event["unmapped"] =
+                    json!({"skill": skill, "version": version, "language": language, "code_sha256": code});
+                allow(&mut event, true);
+                vec![ended(event, &status("ok"), "ok", None)]
+            }
+            Event::End { execution, status: outcome, wall_ms, calls, .. } => {
+                let Some(begun) = self.open.remove(&execution) else { return Vec::new() };
+                let mut event = Value::Object(begun);
+                event["unmapped"]["calls"] = calls.into();
+                vec![ended(event, &status(&outcome), &outcome, Some((time, wall_ms)))]
+            }
+            Event::Approval { .. }
+            | Event::Question { .. }
+            | Event::Refusal { .. }
+            | Event::Administration(_)
+            | Event::Gap { .. }
+            | Event::Chain => Vec::new(),
+        }
+    }
+
+    /// What has no end in the records.
+    pub fn left_over(self) -> impl Iterator<Item = Value> {
+        self.open.into_values().map(|event| ended(Value::Object(event), &status("unknown"), "unknown", None))
+    }
+
+    fn begin(&mut self, id: String, event: Value) -> Vec<Value> {
+        let oldest = if self.open.len() >= OPEN_MAX { self.open.pop_first() } else { None };
+        if let Value::Object(event) = event {
+            self.open.insert(id, event);
+        }
+        let given_up =
+            oldest.map(|(_, event)| ended(Value::Object(event), &status("unknown"), "unknown", None));
+        given_up.into_iter().collect()
+    }
+}
+
+fn event(time: u64, metadata: Value, about: &About) -> Value {
+    let (activity_id, activity) = match about.kind {
+        // What a tool does is its own affair.
+        "tool" => (99, "Call"),
+        _ => (2, "Read"),
+    };
+    let operation = match about.kind {
+        "tool" => about.item.clone(),
+        kind => format!("{kind}:{}", about.item),
+    };
+    let client = about.client.as_deref().unwrap_or("lockhouse run");
+    json!({
+        "class_uid": API_ACTIVITY, "class_name": "API Activity",
+        "category_uid": 6, "category_name": "Application Activity",
+        "activity_id": activity_id, "activity_name": activity,
+        "type_uid": API_ACTIVITY * 100 + activity_id, "type_name": format!("API Activity: {activity}"),
+        "severity_id": 1, "severity": "Informational",
+        "time": time, "start_time": time,
+        "metadata": metadata,
+        "actor": {"app_name": client, "session": {"uid": about.execution}},
+        "api": {
+            "operation": operation,
+            "service": {"name": about.server},
+            "request": {"uid": about.call},
+        },
+        "src_endpoint": {"name": client},
+        "dst_endpoint": {"name": about.server, "svc_name": about.server},
+        "unmapped": {},
+    })
+}
+
+/// What the log has of the arguments.
+fn data(arguments: &Arguments) -> Value {
+    match &arguments.values {
+        Some(values) => json!({"values": values}),
+        None => json!({"shape": arguments.shape}),
+    }
+}
+
+fn allow(event: &mut Value, allowed: bool) {
+    let (action_id, action, disposition_id, disposition) =
+        if allowed { (1, "Allowed", 1, "Allowed") } else { (2, "Denied", 2, "Blocked") };
+    event["action_id"] = action_id.into();
+    event["action"] = action.into();
+    event["disposition_id"] = disposition_id.into();
+    event["disposition"] = disposition.into();
+}
+
+fn status(outcome: &str) -> Status {
+    match outcome {
+        "ok" => Status { id: 1, name: "Success", detail: None },
+        "unknown" => Status { id: 0, name: "Unknown", detail: Some(outcome.into()) },
+        other => Status { id: 2, name: "Failure", detail: Some(other.into()) },
+    }
+}
+
+fn ended(mut event: Value, status: &Status, code: &str, took: Option<(u64, f64)>) -> Value {
+    event["status_id"] = status.id.into();
+    event["status"] = status.name.into();
+    event["status_code"] = code.into();
+    if let Some(detail) = &status.detail {
+        event["status_detail"] = detail.as_str().into();
+        event["api"]["response"] = json!({"error": code, "error_message": detail});
+    }
+    if let Some((time, ms)) = took {
+        event["end_time"] = time.into();
+        event["duration"] = (ms.max(0.0).round() as u64).into();
+    }
+    event
+}
+
+/// Milliseconds since 1970.
+fn millis(time: &str) -> u64 {
+    let time = humantime::parse_rfc3339(time).unwrap_or(SystemTime::UNIX_EPOCH);
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

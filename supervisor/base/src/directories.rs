@@ -1,0 +1,32 @@
+//! The directories of a user, or of a service, in which Lockhouse keeps its files. None where neither variable that names one is set.
+
+use std::path::PathBuf;
+
+/// `$XDG_CONFIG_HOME/lockhouse`, or `~/.config/lockhouse`.
+pub fn configuration() -> Option<PathBuf> {
+    xdg("XDG_CONFIG_HOME", ".config")
+}
+
+/// `$STATE_DIRECTORY` of systemd, else `$XDG_STATE_HOME/lockhouse`, else `~/.local/state/lockhouse`.
+pub fn state() -> Option<PathBuf> {
+    absolute("STATE_DIRECTORY").or_else(|| xdg("XDG_STATE_HOME", ".local/state"))
+}
+
+/// `$LOGS_DIRECTORY` of systemd. Without it logs are state.
+pub fn logs() -> Option<PathBuf> {
+    absolute("LOGS_DIRECTORY")
+}
+
+/// `$CACHE_DIRECTORY` of systemd, else `$XDG_CACHE_HOME/lockhouse`, else `~/.cache/lockhouse`.
+pub fn cache() -> Option<PathBuf> {
+    absolute("CACHE_DIRECTORY").or_else(|| xdg("XDG_CACHE_HOME", ".cache"))
+}
+
+fn xdg(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)))?;
+    Some(base.join("lockhouse"))
+}
+
+fn absolute(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}

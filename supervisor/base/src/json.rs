@@ -1,0 +1,226 @@
+//! How much a piece of JSON will cost, before it is paid, and a look into its text.
+
+mod cut;
+mod integers;
+mod text;
+
+pub use cut::{cut, cut_text, grouped, text_of};
+pub use integers::exact;
+pub use text::{Entry, JsonText, depth};
+
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+/// Levels of lists and objects in each other. The parser's own limit is 128.
+pub const DEPTH_MAX: usize = 100;
+
+/// A key of serde_json's own: where an object begins with it, a parser that makes a [`Value`] reads the string behind it as JSON and
+/// puts what it finds in the object's place. One string would be any number of values, at any depth.
+const RESERVED_KEY: &str = "$serde_json::private::RawValue";
+
+/// How many values a piece of JSON holds, itself included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// Up to the fault, if there is one.
+    pub values: usize,
+    pub fault: Option<JsonFault>,
+}
+
+/// Why JSON was not counted to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonFault {
+    Invalid,
+    TooDeep,
+    TooManyValues,
+    /// An object has [`RESERVED_KEY`].
+    ReservedKey,
+}
+
+/// The tree of a piece of JSON from outside, which has at most `values_max` values. The parser's own limit of its depth counts.
+///
+/// # Errors
+/// [`JsonFault`], before anything is made of it.
+pub fn tree(json: &[u8], values_max: usize) -> Result<Value, JsonFault> {
+    match counted(json, values_max, usize::MAX).fault {
+        Some(fault) => Err(fault),
+        None => serde_json::from_slice(json).map_err(|_| JsonFault::Invalid),
+    }
+}
+
+/// Counts the values of a piece of JSON, in time in proportion to its length and without keeping any. Stops above `values_max`.
+pub fn count(json: &[u8], values_max: usize) -> Count {
+    counted(json, values_max, DEPTH_MAX)
+}
+
+fn counted(json: &[u8], values_max: usize, depth_max: usize) -> Count {
+    let mut counted = Count { values: 0, fault: None };
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let counter = Counter { counted: &mut counted, values_max, depth_max, depth: 0 };
+    let read = counter.deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    if read.is_err() {
+        counted.fault.get_or_insert(JsonFault::Invalid);
+    }
+    counted
+}
+
+/// Counts while it parses, and keeps nothing.
+struct Counter<'a> {
+    counted: &'a mut Count,
+    values_max: usize,
+    depth_max: usize,
+    /// Of lists and objects around the next value.
+    depth: usize,
+}
+
+impl Counter<'_> {
+    /// For a value in the one that is being read.
+    fn inner(&mut self) -> Counter<'_> {
+        Counter {
+            counted: self.counted,
+            values_max: self.values_max,
+            depth_max: self.depth_max,
+            depth: self.depth + 1,
+        }
+    }
+
+    fn fail<E: Error>(&mut self, fault: JsonFault) -> E {
+        self.counted.fault = Some(fault);
+        E::custom("a limit was reached")
+    }
+
+    fn enter<E: Error>(&mut self) -> Result<(), E> {
+        if self.depth < self.depth_max { Ok(()) } else { Err(self.fail(JsonFault::TooDeep)) }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Counter<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(mut self, deserializer: D) -> Result<(), D::Error> {
+        if self.counted.values == self.values_max {
+            return Err(self.fail(JsonFault::TooManyValues));
+        }
+        self.counted.values += 1;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Counter<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut sequence: A) -> Result<(), A::Error> {
+        self.enter()?;
+        while sequence.next_element_seed(self.inner())?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        self.enter()?;
+        while let Some(is_reserved) = map.next_key_seed(ReservedKey)? {
+            if is_reserved {
+                return Err(self.fail(JsonFault::ReservedKey));
+            }
+            map.next_value_seed(self.inner())?;
+        }
+        Ok(())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// Whether a key, its escapes resolved, is [`RESERVED_KEY`].
+struct ReservedKey;
+
+impl<'de> DeserializeSeed<'de> for ReservedKey {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for ReservedKey {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: Error>(self, key: &str) -> Result<bool, E> {
+        Ok(key == RESERVED_KEY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(json: &[u8]) -> Option<JsonFault> {
+        count(json, 1_000).fault
+    }
+
+    #[test]
+    fn every_value_counts_once() {
+        for (json, values) in [("null", 1), (r#"{"a": [1, 2.5, "x"], "b": {"c": true}}"#, 7)] {
+            assert_eq!(count(json.as_bytes(), 7), Count { values, fault: None }, "{json}");
+        }
+        assert_eq!([fault(b"[1,"), fault(b"1 2"), fault(b"")], [Some(JsonFault::Invalid); 3]);
+    }
+
+    #[test]
+    fn counting_stops_at_the_limits() {
+        let (list, nested) = (format!("[0{}", ",0".repeat(100_000)), |levels| {
+            format!("{}{}", "[".repeat(levels), "]".repeat(levels))
+        });
+        // What comes after the limit is not read: the list has no end.
+        let expected = Count { values: 50, fault: Some(JsonFault::TooManyValues) };
+        assert_eq!(count(list.as_bytes(), 50), expected);
+        assert_eq!(fault(nested(DEPTH_MAX).as_bytes()), None);
+        for levels in [DEPTH_MAX + 1, 100_000] {
+            assert_eq!(count(nested(levels).as_bytes(), 200_000).fault, Some(JsonFault::TooDeep));
+        }
+    }
+
+    #[test]
+    fn a_string_that_a_parser_would_read_as_json_is_never_made_a_tree() {
+        let many = format!("[{}0]", "0,".repeat(10_000));
+        for key in [RESERVED_KEY, "\\u0024serde_json::private::RawValue"] {
+            let inner = format!(r#"{{"{key}": "{many}"}}"#);
+            // What the key does in serde_json is why it is refused here.
+            let read: Value = serde_json::from_str(&inner).expect("JSON");
+            assert_eq!(read.as_array().map(Vec::len), Some(10_001), "{key}");
+            for json in [&inner, &format!("[{inner}]"), &format!(r#"{{"a": 1, "b": {inner}}}"#)] {
+                assert_eq!(tree(json.as_bytes(), 1_000), Err(JsonFault::ReservedKey), "{key}");
+            }
+        }
+        let honest = r#"{"$serde_json": 1, "x": "$serde_json::private::RawValue"}"#;
+        assert_eq!(tree(honest.as_bytes(), 10).map(|tree| tree.to_string().len()), Ok(honest.len() - 3));
+    }
+}

@@ -1,0 +1,96 @@
+//! The values of a server's configured environment. Servers print them when something is wrong with them, so they are
+//! taken out of whatever a server writes before it is logged or told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Shorter values are words such as `true` and `8080` more often than secrets.
+const SECRET_CHARS_MIN: usize = 6;
+
+/// What to look for, each with the name of its variable.
+#[derive(Clone, Default)]
+pub struct Secrets(Arc<[(String, String)]>);
+
+impl Secrets {
+    pub fn of(environment: &BTreeMap<String, String>) -> Self {
+        let mut secrets = Vec::new();
+        for (name, value) in environment {
+            // A key of several lines is written line by line, and in JSON or a debug text with escapes.
+            let escaped = serde_json::to_string(value).unwrap_or_default();
+            let forms = value.lines().chain([value.as_str(), escaped.trim_matches('"')]).map(str::trim);
+            let forms = forms.filter(|form| form.chars().count() >= SECRET_CHARS_MIN);
+            secrets.extend(forms.map(|form| (form.to_owned(), name.clone())));
+        }
+        Self(secrets.into())
+    }
+
+    /// All of these.
+    pub fn together<'a>(several: impl IntoIterator<Item = &'a Self>) -> Self {
+        Self(several.into_iter().flat_map(|secrets| secrets.0.iter().cloned()).collect())
+    }
+
+    /// These and those.
+    pub fn and(&self, others: &Self) -> Self {
+        Self::together([self, others])
+    }
+
+    /// Whether there is anything to redact.
+    pub fn are_in(&self, text: &str) -> bool {
+        self.0.iter().any(|(secret, _)| text.contains(secret.as_str()))
+    }
+
+    /// The text with `[redacted NAME]` in place of each value.
+    pub fn redact(&self, text: &str) -> String {
+        let found = |(secret, name): &'_ (String, String)| {
+            let ranges = text.match_indices(secret.as_str()).map(|(at, _)| at..at + secret.len());
+            ranges.map(|range| (range, name.clone())).collect::<Vec<_>>()
+        };
+        let mut ranges: Vec<_> = self.0.iter().flat_map(found).collect();
+        ranges.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
+        let (mut redacted, mut end) = (String::with_capacity(text.len()), 0);
+        for (range, name) in ranges {
+            // Where two overlap, neither leaves a piece.
+            if range.start >= end {
+                redacted.push_str(&text[end..range.start]);
+                redacted.push_str(&format!("[redacted {name}]"));
+            }
+            end = end.max(range.end);
+        }
+        redacted.push_str(&text[end..]);
+        redacted
+    }
+}
+
+/// Without the values, in whatever has this in it.
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(_, name)| name)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_found_in_each_form_and_leave_no_piece() {
+        let environment = [
+            ("PIN", "12345"),
+            ("TOKEN", "abcdef\"ghi"),
+            ("TAIL", "ghi-klm"),
+            ("KEY", "-----BEGIN\nMIIEvq\n"),
+        ];
+        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let secrets = Secrets::of(&environment.into());
+        for (text, redacted) in [
+            ("pin 12345", "pin 12345"),
+            ("bad: abcdef\"ghi!", "bad: [redacted TOKEN]!"),
+            (r#"{"t":"abcdef\"ghi"}"#, r#"{"t":"[redacted TOKEN]"}"#),
+            ("abcdef\"ghi-klm", "[redacted TOKEN]"),
+            ("é MIIEvq", "é [redacted KEY]"),
+            ("ghi-klmghi-klm", "[redacted TAIL][redacted TAIL]"),
+        ] {
+            assert_eq!(secrets.redact(text), redacted);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Text files that people write: read whole, with a bound, and replaced whole; what they were can stay beside them.
+
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use lockhouse_policies::Source;
+
+/// Bytes of a configuration, policy or servers file.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Backups of one file.
+const BACKUPS_MAX: u32 = 1_000;
+
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The system refuses it.
+    #[error("cannot read {path}: {source}")]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    /// It is not what it must be.
+    #[error("cannot use {path}: {reason}")]
+    Unusable { path: PathBuf, reason: String },
+}
+
+/// Reads a file of UTF-8 text.
+pub fn read_source(path: &Path) -> Result<Source, ReadError> {
+    let unreadable = |source| ReadError::Unreadable { path: path.to_owned(), source };
+    let unusable = |reason: String| ReadError::Unusable { path: path.to_owned(), reason };
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(unusable("it is not a regular file".into()));
+    }
+    if metadata.len() > FILE_BYTES_MAX {
+        return Err(unusable(format!("it has {} bytes, the limit is {FILE_BYTES_MAX}", metadata.len())));
+    }
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line =
+            1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
+        unusable(format!("it is not UTF-8: line {line} has an invalid byte"))
+    })?;
+    Ok(Source { path: path.display().to_string(), text })
+}
+
+/// Copies a file to `FILE.lockhouse-backup-N`, which only its owner can read: it may hold secrets.
+pub fn back_up(path: &Path) -> std::io::Result<PathBuf> {
+    let content = std::fs::read(path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    for number in 1..=BACKUPS_MAX {
+        let backup = path.with_file_name(format!("{name}.lockhouse-backup-{number}"));
+        match create(&backup) {
+            Ok(mut file) => {
+                file.write_all(&content).and_then(|()| file.sync_all())?;
+                return Ok(backup);
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(std::io::Error::other(format!("there are {BACKUPS_MAX} backups of it already")))
+}
+
+/// Puts a text in the place of a file, or makes the file. Nobody meets half of it; its mode stays.
+pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = create(&draft).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        if let Ok(existing) = std::fs::metadata(path) {
+            file.set_permissions(std::fs::Permissions::from_mode(existing.permissions().mode() & 0o7777))?;
+        }
+        file.sync_all()
+    });
+    let placed = written.and_then(|()| std::fs::rename(&draft, path));
+    if placed.is_err() {
+        let _ = std::fs::remove_file(&draft);
+    }
+    placed
+}
+
+fn create(path: &Path) -> std::io::Result<std::fs::File> {
+    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}

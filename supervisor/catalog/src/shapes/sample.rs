@@ -1,0 +1,163 @@
+//! As much of a result as is looked at: the first of each list, and so many values in all. The rest is read over.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// Elements of each list that are looked at, keys of each object, and values in all.
+const ELEMENTS_MAX: usize = 24;
+const KEYS_MAX: usize = 64;
+const VALUES_MAX: usize = 8_000;
+/// Characters of a string that are compared with names; no name is longer.
+const TEXT_BYTES_MAX: usize = 64;
+const DEPTH_MAX: usize = 12;
+
+/// What is looked at of a value. Strings are kept while they are compared with the names of fields, and never longer.
+#[derive(Debug, PartialEq)]
+pub enum Sample {
+    Null,
+    Bool,
+    Integer,
+    Number,
+    Text(Option<Box<str>>),
+    List(Vec<Sample>),
+    /// With whether there were more keys.
+    Object(Vec<(Box<str>, Sample)>, bool),
+    /// Something that was not looked at.
+    Unknown,
+}
+
+impl Sample {
+    /// Of JSON; `None` if it is none.
+    pub fn of(json: &[u8]) -> Option<Self> {
+        let mut left = VALUES_MAX;
+        let mut deserializer = serde_json::Deserializer::from_slice(json);
+        Taken { left: &mut left, depth: 0 }.deserialize(&mut deserializer).ok()
+    }
+}
+
+/// The strings in a sample, in lower case.
+pub fn strings(sample: &Sample, found: &mut HashSet<String>) {
+    match sample {
+        Sample::Text(Some(text)) => {
+            found.insert(text.to_ascii_lowercase());
+        }
+        Sample::List(elements) => elements.iter().for_each(|element| strings(element, found)),
+        Sample::Object(members, _) => members.iter().for_each(|(_, member)| strings(member, found)),
+        _ => {}
+    }
+}
+
+struct Taken<'a> {
+    left: &'a mut usize,
+    depth: usize,
+}
+
+impl Taken<'_> {
+    fn below(&mut self) -> Taken<'_> {
+        Taken { left: self.left, depth: self.depth + 1 }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Taken<'_> {
+    type Value = Sample;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Sample, D::Error> {
+        if *self.left == 0 || self.depth > DEPTH_MAX {
+            IgnoredAny.deserialize_ignored(deserializer)?;
+            return Ok(Sample::Unknown);
+        }
+        *self.left -= 1;
+        deserializer.deserialize_any(self)
+    }
+}
+
+trait Ignored {
+    fn deserialize_ignored<'de, D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error>;
+}
+
+impl Ignored for IgnoredAny {
+    fn deserialize_ignored<'de, D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_ignored_any(self).map(drop)
+    }
+}
+
+impl<'de> Visitor<'de> for Taken<'_> {
+    type Value = Sample;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut sequence: A) -> Result<Sample, A::Error> {
+        let mut elements = Vec::new();
+        while elements.len() < ELEMENTS_MAX {
+            match sequence.next_element_seed(self.below())? {
+                Some(element) => elements.push(element),
+                None => return Ok(Sample::List(elements)),
+            }
+        }
+        while sequence.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Sample::List(elements))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Sample, A::Error> {
+        let mut members: Vec<(Box<str>, Sample)> = Vec::new();
+        while members.len() < KEYS_MAX {
+            let Some(key) = map.next_key::<Box<str>>()? else { return Ok(Sample::Object(members, false)) };
+            members.push((key, map.next_value_seed(self.below())?));
+        }
+        let mut more = false;
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+            more = true;
+        }
+        Ok(Sample::Object(members, more))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Sample, E> {
+        Ok(Sample::Null)
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Sample, E> {
+        Ok(Sample::Bool)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Sample, E> {
+        Ok(Sample::Integer)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Sample, E> {
+        Ok(Sample::Integer)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Sample, E> {
+        Ok(Sample::Number)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Sample, E> {
+        Ok(Sample::Text((text.len() <= TEXT_BYTES_MAX).then(|| text.into())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_of_any_size_gives_a_small_sample() {
+        let long = format!("[{}1]", "{\"a\": [1, 2.5, null, true]},".repeat(100_000));
+        let Some(Sample::List(elements)) = Sample::of(long.as_bytes()) else { panic!("a list") };
+        assert_eq!(elements.len(), ELEMENTS_MAX);
+        let wide =
+            format!("{{{}\"z\": 1}}", (0..10_000).map(|n| format!("\"k{n}\": 1,")).collect::<String>());
+        assert!(
+            matches!(Sample::of(wide.as_bytes()), Some(Sample::Object(members, true)) if members.len() == KEYS_MAX)
+        );
+        let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
+        assert!(Sample::of(deep.as_bytes()).is_some());
+        assert_eq!(Sample::of("[".repeat(100_000).as_bytes()), None);
+        assert_eq!(Sample::of(b"{\"a\": "), None);
+    }
+}

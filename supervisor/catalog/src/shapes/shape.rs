@@ -1,0 +1,289 @@
+//! A type that grows with what is seen.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::names::is_field_name;
+use super::sample::Sample;
+
+/// Fields of one object; one with more is a map.
+const FIELDS_MAX: usize = 48;
+/// Objects in which a name must have been seen before it is kept.
+const WITNESSES: u32 = 2;
+/// Fields and types of one shape.
+const NODES_MAX: usize = 600;
+/// Objects whose values are all numbers are maps from so many keys on.
+const NUMBERS_MIN: usize = 3;
+
+/// What was seen at one place.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Shape {
+    #[serde(skip_serializing_if = "not")]
+    null: bool,
+    #[serde(skip_serializing_if = "not")]
+    boolean: bool,
+    #[serde(skip_serializing_if = "not")]
+    integer: bool,
+    #[serde(skip_serializing_if = "not")]
+    number: bool,
+    #[serde(skip_serializing_if = "not")]
+    text: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    list: Option<Box<Shape>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<Object>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum Object {
+    /// What its values are; there is nothing of its keys.
+    Map(Box<Shape>),
+    /// In how many objects, and its fields in the order in which they were first seen.
+    Record { seen: u32, fields: Vec<Field> },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Field {
+    name: Box<str>,
+    /// In how many of the objects.
+    seen: u32,
+    shape: Shape,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref)] // As serde calls it.
+fn not(flag: &bool) -> bool {
+    !flag
+}
+
+impl Shape {
+    /// What a sample looks like. `values` are strings that were written somewhere as values, in lower case.
+    pub fn of(sample: &Sample, values: &HashSet<String>) -> Self {
+        let mut shape = Self::default();
+        match sample {
+            Sample::Null => shape.null = true,
+            Sample::Bool => shape.boolean = true,
+            Sample::Integer => shape.integer = true,
+            Sample::Number => shape.number = true,
+            Sample::Text(_) => shape.text = true,
+            Sample::List(elements) => {
+                let mut items = Self::default();
+                elements.iter().for_each(|element| items.merge(Self::of(element, values)));
+                shape.list = Some(Box::new(items));
+            }
+            Sample::Object(members, more) => shape.object = Some(Object::of(members, *more, values)),
+            Sample::Unknown => {}
+        }
+        shape
+    }
+
+    /// A text, whatever is in it.
+    pub fn text() -> Self {
+        Self { text: true, ..Self::default() }
+    }
+
+    /// What was seen here or there.
+    pub fn merge(&mut self, other: Self) {
+        self.null |= other.null;
+        self.boolean |= other.boolean;
+        self.integer |= other.integer;
+        self.number |= other.number;
+        self.text |= other.text;
+        match (&mut self.list, other.list) {
+            (Some(items), Some(others)) => items.merge(*others),
+            (items @ None, others) => *items = others,
+            (Some(_), None) => {}
+        }
+        self.object = match (self.object.take(), other.object) {
+            (Some(one), Some(other)) => Some(one.merged(other)),
+            (one, other) => one.or(other),
+        };
+        if self.nodes() > NODES_MAX {
+            self.flatten();
+        }
+    }
+
+    /// Only what enough objects have shown: this is what is written down and told.
+    pub fn witnessed(&self) -> Self {
+        let mut shape = self.clone();
+        shape.list = self.list.as_ref().map(|items| Box::new(items.witnessed()));
+        shape.object = self.object.as_ref().map(|object| match object {
+            Object::Map(values) => Object::Map(Box::new(values.witnessed())),
+            Object::Record { seen, fields } => {
+                let known = fields.iter().filter(|field| field.seen >= WITNESSES);
+                let witnessed = |field: &Field| Field { shape: field.shape.witnessed(), ..field.clone() };
+                Object::Record { seen: *seen, fields: known.map(witnessed).collect() }
+            }
+        });
+        shape
+    }
+
+    /// As a JSON Schema, for those who print types.
+    pub fn schema(&self) -> Value {
+        let mut kinds: Vec<Value> = Vec::new();
+        let simple = [
+            (self.boolean, "boolean"),
+            (self.integer && !self.number, "integer"),
+            (self.number, "number"),
+            (self.text, "string"),
+        ];
+        kinds.extend(simple.iter().filter(|(seen, _)| *seen).map(|(_, kind)| json!({"type": kind})));
+        if let Some(items) = &self.list {
+            kinds.push(match items.is_empty() {
+                true => json!({"type": "array"}),
+                false => json!({"type": "array", "items": items.schema()}),
+            });
+        }
+        kinds.extend(self.object.as_ref().map(Object::schema));
+        if self.null {
+            kinds.push(json!({"type": "null"}));
+        }
+        match kinds.len() {
+            0 => json!({}),
+            1 => kinds.remove(0),
+            _ => json!({"anyOf": kinds}),
+        }
+    }
+
+    /// Whether nothing was seen.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether every name in it looks like a field's: a file may have been written by somebody else.
+    pub fn is_sound(&self) -> bool {
+        let object = match &self.object {
+            None => true,
+            Some(Object::Map(values)) => values.is_sound(),
+            Some(Object::Record { fields, .. }) => {
+                fields.len() <= FIELDS_MAX
+                    && fields.iter().all(|field| is_field_name(&field.name) && field.shape.is_sound())
+            }
+        };
+        object && self.list.as_ref().is_none_or(|items| items.is_sound()) && self.nodes() <= NODES_MAX
+    }
+
+    fn nodes(&self) -> usize {
+        let object = match &self.object {
+            None => 0,
+            Some(Object::Map(values)) => values.nodes(),
+            Some(Object::Record { fields, .. }) => fields.iter().map(|field| field.shape.nodes()).sum(),
+        };
+        1 + object + self.list.as_ref().map_or(0, |items| items.nodes())
+    }
+
+    /// One that has become too large keeps its outermost fields.
+    fn flatten(&mut self) {
+        let mut outer = self.list.as_deref_mut().into_iter().collect::<Vec<_>>();
+        match &mut self.object {
+            Some(Object::Map(values)) => outer.push(values),
+            Some(Object::Record { fields, .. }) => {
+                outer.extend(fields.iter_mut().map(|field| &mut field.shape))
+            }
+            None => {}
+        }
+        for shape in outer {
+            shape.list = shape.list.take().map(|_| Box::default());
+            shape.object = shape.object.take().map(|_| Object::Map(Box::default()));
+        }
+    }
+
+    fn is_number(&self) -> bool {
+        (self.integer || self.number)
+            && !self.text
+            && !self.boolean
+            && self.list.is_none()
+            && self.object.is_none()
+    }
+}
+
+impl Object {
+    fn of(members: &[(Box<str>, Sample)], more: bool, values: &HashSet<String>) -> Self {
+        let is_value = |key: &str| !is_field_name(key) || values.contains(&key.to_ascii_lowercase());
+        let fields: Vec<Field> = members
+            .iter()
+            .map(|(name, member)| Field { name: name.clone(), seen: 1, shape: Shape::of(member, values) })
+            .collect();
+        let is_map = more || fields.len() > FIELDS_MAX || members.iter().any(|(key, _)| is_value(key));
+        if is_map || are_alike(&fields) { Self::map_of(fields) } else { Self::Record { seen: 1, fields } }
+    }
+
+    /// The names are gone from here on.
+    fn map_of(fields: Vec<Field>) -> Self {
+        let mut values = Shape::default();
+        fields.into_iter().for_each(|field| values.merge(field.shape));
+        Self::Map(Box::new(values))
+    }
+
+    fn merged(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Record { seen, mut fields }, Self::Record { seen: more, fields: others }) => {
+                let shared = others.iter().any(|other| fields.iter().any(|field| field.name == other.name));
+                let is_map = !fields.is_empty() && !others.is_empty() && !shared;
+                for other in others {
+                    match fields.iter_mut().find(|field| field.name == other.name) {
+                        Some(field) => {
+                            field.seen = field.seen.saturating_add(other.seen);
+                            field.shape.merge(other.shape);
+                        }
+                        None => fields.push(other),
+                    }
+                }
+                match is_map || fields.len() > FIELDS_MAX {
+                    true => Self::map_of(fields),
+                    false => Self::Record { seen: seen.saturating_add(more), fields },
+                }
+            }
+            (one, other) => {
+                let mut values = one.into_values();
+                values.merge(other.into_values());
+                Self::Map(Box::new(values))
+            }
+        }
+    }
+
+    fn into_values(self) -> Shape {
+        match self {
+            Self::Map(values) => *values,
+            Self::Record { fields, .. } => match Self::map_of(fields) {
+                Self::Map(values) => *values,
+                Self::Record { .. } => Shape::default(),
+            },
+        }
+    }
+
+    fn schema(&self) -> Value {
+        match self {
+            Self::Map(values) => json!({"type": "object", "additionalProperties": values.schema()}),
+            Self::Record { fields, .. } if fields.is_empty() => json!({"type": "object"}),
+            Self::Record { seen, fields } => {
+                let properties: Map<String, Value> =
+                    fields.iter().map(|field| (field.name.to_string(), field.shape.schema())).collect();
+                let always = fields.iter().filter(|field| field.seen >= *seen);
+                let required: Vec<&str> = always.map(|field| &*field.name).collect();
+                json!({"type": "object", "properties": properties, "required": required})
+            }
+        }
+    }
+}
+
+/// Whether the values are of one kind, as those of a map are: objects of the same fields, or numbers.
+fn are_alike(fields: &[Field]) -> bool {
+    let [first, rest @ ..] = fields else { return false };
+    if fields.len() >= NUMBERS_MIN && fields.iter().all(|field| field.shape.is_number()) {
+        return true;
+    }
+    fn names(field: &Field) -> Option<Vec<&str>> {
+        match field.shape.object.as_ref()? {
+            Object::Record { fields, .. } => Some(fields.iter().map(|field| &*field.name).collect()),
+            Object::Map(_) => Some(Vec::new()),
+        }
+    }
+    names(first).is_some_and(|first| {
+        !rest.is_empty() && rest.iter().all(|other| names(other).as_ref() == Some(&first))
+    })
+}

@@ -1,0 +1,241 @@
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::Shapes;
+use super::shape::Shape;
+use super::store::shape_of;
+use crate::Tool;
+
+/// What is told after results of a tool that is called without arguments.
+fn told(results: &[Value]) -> Value {
+    let mut shape = Shape::default();
+    for result in results {
+        let envelope = json!({"structured": result}).to_string();
+        shape.merge(shape_of(envelope.as_bytes(), b"{}").expect("a shape"));
+    }
+    shape.witnessed().schema()
+}
+
+#[test]
+fn fields_and_types_are_told_and_what_is_not_always_there_is_optional() {
+    let issues = json!({"total": 2, "issues": [
+        {"number": 1, "title": "One", "labels": ["bug"], "closed_at": null, "score": 1},
+        {"number": 2, "title": "Two", "labels": [], "closed_at": "2026", "score": 1.5, "draft": true},
+    ]});
+    assert_eq!(
+        told(&[issues.clone(), issues]),
+        json!({"type": "object", "required": ["total", "issues"], "properties": {
+            "total": {"type": "integer"},
+            "issues": {"type": "array", "items": {
+                "type": "object", "required": ["number", "title", "labels", "closed_at", "score"], "properties": {
+                    "number": {"type": "integer"}, "title": {"type": "string"},
+                    "labels": {"type": "array", "items": {"type": "string"}},
+                    "closed_at": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+                    "score": {"type": "number"}, "draft": {"type": "boolean"},
+                },
+            }},
+        }})
+    );
+}
+
+#[test]
+fn a_name_that_was_seen_once_is_not_told() {
+    assert_eq!(told(&[json!({"anna": "here", "total": 1})]), json!({"type": "object"}));
+    let twice = told(&[json!({"anna": "here", "total": true}), json!({"bert": "there", "total": false})]);
+    assert_eq!(twice["properties"], json!({"total": {"type": "boolean"}}));
+}
+
+#[test]
+fn keys_that_are_values_are_never_told() {
+    let map = |values: Value| json!({"type": "object", "additionalProperties": values});
+    for (why, result, values) in [
+        ("addresses", json!({"anna@example.com": 1, "total": 2}), json!({"type": "integer"})),
+        ("days", json!({"2026-11-21": "x"}), json!({"type": "string"})),
+        ("numbers of accounts", json!({"acct_10293": true}), json!({"type": "boolean"})),
+        ("counts of people", json!({"anna": 1, "bert": 2, "carl": 3}), json!({"type": "integer"})),
+        ("a record for each", json!({"anna": {}, "bert": {}}), json!({"type": "object"})),
+        ("one that is a value elsewhere", json!({"anna": "x", "owner": "Anna"}), json!({"type": "string"})),
+    ] {
+        assert_eq!(told(&[result.clone(), result]), map(values), "{why}");
+    }
+    let different = [json!({"anna": "x"}), json!({"bert": "y"}), json!({"anna": "x"})];
+    assert_eq!(told(&different), map(json!({"type": "string"})), "no name in common");
+    let letters = || ('a'..='z').chain('A'..='Z').chain('a'..='z');
+    let many: serde_json::Map<String, Value> =
+        letters().zip(letters().skip(7)).map(|(one, other)| (format!("k{one}{other}"), json!("x"))).collect();
+    assert_eq!(told(&[many.clone().into(), many.into()]), map(json!({"type": "string"})), "many names");
+}
+
+#[test]
+fn what_was_asked_for_by_name_is_a_value() {
+    let envelope = br#"{"structured": {"anna": "x", "state": "y"}}"#;
+    let mut shape = shape_of(envelope, br#"{"users": ["Anna"]}"#).expect("a shape");
+    shape.merge(shape_of(envelope, br#"{"users": ["Anna"]}"#).expect("a shape"));
+    assert_eq!(
+        shape.witnessed().schema(),
+        json!({"type": "object", "additionalProperties": {"type": "string"}})
+    );
+}
+
+#[test]
+fn a_text_is_a_text_whatever_is_in_it_and_other_content_is_not_looked_at() {
+    let of = |envelope: &str| shape_of(envelope.as_bytes(), b"{}").map(|shape| shape.schema());
+    assert_eq!(of(r#"{"text": "{\"a\": 1}"}"#), Some(json!({"type": "string"})));
+    assert_eq!(of(r#"{"content": [{"type": "image"}]}"#), None);
+    assert_eq!(of("nothing"), None);
+}
+
+fn tool(description: &str) -> Tool {
+    Tool::from_json(&json!({"name": "look", "description": description}).to_string()).expect("a tool")
+}
+
+fn teach(shapes: &Arc<Shapes>, tool: &Tool, result: &Value) {
+    let lesson = shapes.lesson(tool, b"{}").expect("a lesson");
+    lesson.learn_now(json!({"structured": result}).to_string().as_bytes());
+}
+
+#[test]
+fn what_is_learned_is_kept_until_the_definition_changes_or_it_is_forgotten() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("shapes.json");
+    let open = |learns| Arc::new(Shapes::at(Some(path.clone()), learns));
+    let (one, result) = (tool("one"), json!({"id": 1, "owner": "anna-secret"}));
+    let shapes = open(true);
+    assert_eq!(shapes.observed(&one), None);
+    teach(&shapes, &one, &result);
+    assert!(!path.exists() || !std::fs::read_to_string(&path).expect("text").contains("owner"));
+    teach(&shapes, &one, &result);
+    let again = open(true);
+    let observed = again.observed(&one).expect("a shape");
+    assert_eq!(observed["properties"]["owner"], json!({"type": "string"}));
+    assert_eq!(again.results(&one), 2);
+    assert!(!std::fs::read_to_string(&path).expect("text").contains("secret"));
+    assert_eq!(again.observed(&tool("another")), None, "another definition");
+    assert_eq!(open(false).observed(&one), None, "switched off");
+    assert!(open(false).lesson(&one, b"{}").is_none());
+    assert_eq!(again.forget(None).expect("a file"), 1);
+    assert_eq!(open(true).observed(&one), None);
+    for broken in [
+        "",
+        "[",
+        r#"{"version":2,"tools":{}}"#,
+        r#"{"version":1,"tools":{"look":{"definition":"x","results":1,"shape":{"object":{"record":{"seen":2,"fields":[{"name":"anna@x.org","seen":2,"shape":{}}]}}}}}}"#,
+    ] {
+        std::fs::write(&path, broken).expect("a file");
+        assert_eq!(open(true).results(&one), 0, "{broken}");
+    }
+}
+
+#[test]
+fn a_tool_that_says_itself_what_it_answers_is_not_learned() {
+    let definition = json!({"name": "look", "outputSchema": {"type": "object"}}).to_string();
+    let declared = Tool::from_json(&definition).expect("a tool");
+    assert!(Arc::new(Shapes::at(None, true)).lesson(&declared, b"{}").is_none());
+}
+
+#[test]
+fn few_results_of_many_are_looked_at() {
+    let (shapes, tool) = (Arc::new(Shapes::at(None, true)), tool(""));
+    let count = (0..10_000).filter(|_| shapes.lesson(&tool, b"{}").is_some()).count();
+    assert!((16..40).contains(&count), "{count}");
+}
+
+/// A person's data, as it stands in keys and values.
+fn datum() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[A-Z][a-z]{2,8}",
+        "[a-z]{3,8}@[a-z]{3,8}\\.org",
+        "[A-Z][a-z]{2,8} [A-Z][a-z]{2,8}",
+        "\\+[0-9]{9,12}",
+        "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+        "[a-z]{2,6}[0-9]{3,9}",
+        "[0-9a-f]{8}-[0-9a-f]{4}",
+    ]
+}
+
+fn result(depth: u32) -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        datum().prop_map(Value::from)
+    ];
+    leaf.prop_recursive(depth, 60, 6, |inner| {
+        let key = prop_oneof![datum(), "f_[a-z]{1,3}"];
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::vec((key, inner), 0..5)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+/// Names that a schema tells.
+fn names(schema: &Value, found: &mut HashSet<String>) {
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        found.extend(properties.keys().cloned());
+        properties.values().for_each(|property| names(property, found));
+    }
+    for below in ["items", "additionalProperties"] {
+        schema.get(below).into_iter().for_each(|below| names(below, found));
+    }
+    schema.get("anyOf").and_then(Value::as_array).into_iter().flatten().for_each(|one| names(one, found));
+}
+
+fn values(value: &Value, found: &mut HashSet<String>) {
+    match value {
+        Value::String(text) => drop(found.insert(text.to_ascii_lowercase())),
+        Value::Array(elements) => elements.iter().for_each(|element| values(element, found)),
+        Value::Object(members) => members.values().for_each(|member| values(member, found)),
+        _ => {}
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_value_and_no_key_that_is_one_is_ever_told(result in result(4), times in 1..4_usize) {
+        let shape = told(&vec![result.clone(); times]);
+        let (mut names_told, mut written) = (HashSet::new(), HashSet::new());
+        names(&shape, &mut names_told);
+        values(&result, &mut written);
+        for name in names_told {
+            prop_assert!(super::names::is_field_name(&name), "{name}: {shape}");
+            prop_assert!(!written.contains(&name.to_ascii_lowercase()), "{name}: {shape}");
+        }
+        let text = shape.to_string();
+        for value in written.iter().filter(|value| value.len() > 7 && value.contains(['@', '+', '-', ' '])) {
+            prop_assert!(!text.to_ascii_lowercase().contains(value.as_str()), "{value}: {text}");
+        }
+    }
+
+    #[test]
+    fn merging_in_any_order_ends_and_stays_small(results in prop::collection::vec(result(4), 0..12)) {
+        let told = told(&results);
+        prop_assert!(told.to_string().len() < 100_000);
+    }
+}
+
+/// `make bench-shapes`
+#[test]
+#[ignore = "a measure, of a release build"]
+fn cost_of_learning_from_fifty_kilobytes() {
+    let (shapes, tool) = (Arc::new(Shapes::at(None, true)), tool(""));
+    let row = json!({"id": 1, "title": "A title of some length", "state": "open", "labels": ["a", "b"], "user": {"login": "x"}});
+    let rows: Vec<Value> = (0..400).map(|_| row.clone()).collect();
+    let reply = json!({"structured": {"total": 400, "items": rows}}).to_string().into_bytes();
+    let each = |times: u32, mut work: Box<dyn FnMut() + '_>| {
+        let started = std::time::Instant::now();
+        (0..times).for_each(|_| work());
+        started.elapsed().as_secs_f64() * 1e6 / f64::from(times)
+    };
+    let asked = each(100_000, Box::new(|| drop(shapes.lesson(&tool, b"{}"))));
+    let copied = each(10_000, Box::new(|| drop(std::hint::black_box(reply.clone()))));
+    let learned = each(200, Box::new(|| drop(shape_of(&reply, b"{}"))));
+    println!(
+        "{} bytes: asked {asked:.2} us, copied {copied:.2} us, looked at elsewhere {learned:.0} us",
+        reply.len()
+    );
+}

@@ -1,0 +1,412 @@
+//! A server as a module of Python stubs, and the same with `async` functions.
+
+use std::collections::HashMap;
+
+use super::names::{Names, type_name};
+use super::{
+    DEFAULT_CHARS_MAX, DESCRIPTION_CHARS_MAX, FIELD_CHARS_MAX, Function, Server, aliases, is_python_name,
+};
+use crate::types::{Field, Object, Shape, Type, comment_lines, inline, quoted};
+use lockhouse_base::language::Language;
+
+/// What the stubs take from Python. A tool may have any of these names.
+const BUILTINS: [&str; 6] = ["bool", "dict", "float", "int", "list", "str"];
+const TYPING: [&str; 7] = ["Any", "Literal", "NoReturn", "NotRequired", "TypeAlias", "TypedDict", "overload"];
+/// Functions that each module has besides tools, where no tool has the name.
+const BESIDES: [(&str, &str, &str); 5] = [
+    ("def", "list_tools() -> {list}[{dict}[{str}, {Any}]]", "The permitted tools of this server."),
+    ("async", "list_resources() -> {list}[{dict}[{str}, {Any}]]", "The permitted resources of this server."),
+    ("async", "read_resource(uri: {str}) -> {Any}", "A resource by its URI."),
+    ("async", "list_prompts() -> {list}[{dict}[{str}, {Any}]]", "The permitted prompts of this server."),
+    (
+        "async",
+        "get_prompt(name: {str}, arguments: {dict}[{str}, {str}] | None = ..., /, **named: {str}) -> {dict}[{str}, {Any}]",
+        "A prompt, with its messages.",
+    ),
+];
+const COLUMNS: usize = 100;
+
+/// The module of a server, and the one below `aio`.
+pub fn modules(server: &Server, identifier: &str) -> (String, String) {
+    let aliases = aliases(&server.tools, is_python_name);
+    let besides: Vec<_> = BESIDES
+        .iter()
+        .filter(|(_, text, _)| !has_tool(server, text.split('(').next().unwrap_or_default()))
+        .collect();
+    let functions = server.tools.iter().map(|(tool, _)| tool.identifier.as_str());
+    let taken = functions.clone().chain(aliases.iter().map(|(alias, _)| alias.as_str()));
+    let mut module = Module::of(Names::of(taken));
+    let mut bodies = String::new();
+    for (tool, asks) in &server.tools {
+        module.function(&Function::of(tool, *asks), &mut bodies);
+    }
+    let mut besides_text = [String::new(), String::new()];
+    for (way, text, doc) in besides {
+        let text = module.filled(text);
+        besides_text[0].push_str(&format!("def {text}:\n    \"\"\"{doc}\"\"\"\n\n"));
+        let is_async = if *way == "async" { "async " } else { "" };
+        besides_text[1].push_str(&format!("{is_async}def {text}:\n    \"\"\"{doc}\"\"\"\n\n"));
+    }
+    let also: String =
+        aliases.iter().map(|(alias, identifier)| format!("{alias} = {identifier}\n")).collect();
+    let all: String = functions.map(|name| format!("    {},\n", quoted(name, Language::Python))).collect();
+    let all = format!("__all__ = [\n{all}]\n\n");
+    let head = module.head(server.name);
+    let types = std::mem::take(&mut module.types);
+    let imported = match module.type_names.as_slice() {
+        [] => String::new(),
+        names => format!("from mcp_tools.{identifier} import (\n    {},\n)\n\n", names.join(",\n    ")),
+    };
+    let later: String = bodies
+        .split_inclusive('\n')
+        .map(|line| if line.starts_with("def ") { format!("async {line}") } else { line.to_owned() })
+        .collect();
+    let [sync_besides, async_besides] = besides_text;
+    (
+        format!("{head}{all}{types}{bodies}{sync_besides}{also}"),
+        format!("{head}{imported}{all}{later}{async_besides}{also}"),
+    )
+}
+
+fn has_tool(server: &Server, name: &str) -> bool {
+    server.tools.iter().any(|(tool, _)| tool.identifier == name)
+}
+
+struct Module {
+    names: Names,
+    /// Under which the modules of Python are known here.
+    builtins: String,
+    typing: String,
+    types: String,
+    type_names: Vec<String>,
+}
+
+/// The types of one tool, some of which are definitions that have their names already.
+struct Scope<'a> {
+    shape: &'a Shape,
+    /// How names of its types begin.
+    prefix: String,
+    named: HashMap<usize, String>,
+}
+
+impl Module {
+    fn of(mut names: Names) -> Self {
+        let (builtins, typing) = (names.fresh("_builtins"), names.fresh("_typing"));
+        Self { names, builtins, typing, types: String::new(), type_names: Vec::new() }
+    }
+
+    fn head(&self, server: &str) -> String {
+        let free: Vec<&str> = TYPING.iter().copied().filter(|name| !self.names.has(name)).collect();
+        let mut head = format!("\"\"\"The permitted tools of the MCP server {server}.\"\"\"\n\n");
+        head.push_str(&format!(
+            "import builtins as {}\nimport typing_extensions as {}\n",
+            self.builtins, self.typing
+        ));
+        if !free.is_empty() {
+            head.push_str(&format!("from typing_extensions import {}\n", free.join(", ")));
+        }
+        head.push('\n');
+        head
+    }
+
+    /// A name of Python's, whatever the tools are called.
+    fn word(&self, name: &str) -> String {
+        match name {
+            name if !self.names.has(name) => name.to_owned(),
+            name if BUILTINS.contains(&name) => format!("{}.{name}", self.builtins),
+            name => format!("{}.{name}", self.typing),
+        }
+    }
+
+    fn filled(&self, text: &str) -> String {
+        ["str", "dict", "list", "Any"]
+            .iter()
+            .fold(text.to_owned(), |text, name| text.replace(&format!("{{{name}}}"), &self.word(name)))
+    }
+
+    fn function(&mut self, function: &Function, out: &mut String) {
+        let identifier = &function.tool.identifier;
+        let mut scope = Scope { shape: &function.input, prefix: identifier.clone(), named: HashMap::new() };
+        let mut kinds: Vec<String> = Vec::new();
+        for field in &function.arguments.fields {
+            kinds.push(self.kind(&field.kind, &mut scope, &type_name(identifier, &field.name)));
+        }
+        let returns = match &function.output {
+            Some(shape) => {
+                let prefix = format!("{identifier}_result");
+                let name = type_name(&prefix, "");
+                let mut scope = Scope { shape, prefix, named: HashMap::new() };
+                self.kind(&shape.kind, &mut scope, &name)
+            }
+            None => self.word("Any"),
+        };
+        let mut parameters: Vec<String> = Vec::new();
+        for ((field, kind), keyword) in function.arguments.fields.iter().zip(&kinds).zip(&function.keywords) {
+            parameters.push(match field.required {
+                true => format!("{keyword}: {kind}"),
+                false => {
+                    format!("{keyword}: {kind} = {}", default_of(field, function).as_deref().unwrap_or("..."))
+                }
+            });
+        }
+        if function.arguments.rest.is_some() {
+            let mut known = Names::of(function.keywords.iter().map(String::as_str));
+            parameters.push(format!("**{}: {}", known.fresh("more"), self.word("Any")));
+        }
+        let doc = docstring(&self.about(function), "    ");
+        let body = if doc.is_empty() { " ...\n\n".to_owned() } else { format!("\n{doc}\n") };
+        let first = format!("def {identifier}({}) -> {returns}:", laid_out(&parameters, identifier));
+        // An object alone, as TypeScript has it.
+        let also = !function.takes_object_first() && !(parameters.is_empty());
+        if !also {
+            out.push_str(&format!("{first}{body}"));
+            return;
+        }
+        let fields = function.arguments.fields.iter().zip(kinds);
+        let arguments = match function.arguments.rest {
+            Some(_) => format!("{}[{}, {}]", self.word("dict"), self.word("str"), self.word("Any")),
+            None => self.typed_dict(&type_name(identifier, "arguments"), fields, &[]),
+        };
+        let overload = self.word("overload");
+        out.push_str(&format!("@{overload}\n{first}{body}"));
+        out.push_str(&format!(
+            "@{overload}\ndef {identifier}(arguments: {arguments}, /) -> {returns}: ...\n\n"
+        ));
+    }
+
+    /// What is told of a tool: its description, and that of each parameter.
+    fn about(&self, function: &Function) -> Vec<String> {
+        let mut lines = comment_lines(&function.tool.description, DESCRIPTION_CHARS_MAX);
+        if function.asks {
+            if !lines.is_empty() {
+                lines.push(String::new());
+            }
+            lines.push("A person is asked before each call.".into());
+        }
+        let mut parameters: Vec<String> = Vec::new();
+        for (field, keyword) in function.arguments.fields.iter().zip(&function.keywords) {
+            let mut about = about_field(field);
+            let Some(first) = about.first_mut() else { continue };
+            let name = if field.name == *keyword {
+                keyword.clone()
+            } else {
+                format!("{keyword} ({})", quoted(&field.name, Language::Python))
+            };
+            *first = format!("    {name}: {first}");
+            let more = about.len().min(1);
+            about[more..].iter_mut().for_each(|line| line.insert_str(0, "        "));
+            parameters.append(&mut about);
+        }
+        if !parameters.is_empty() {
+            if !lines.is_empty() {
+                lines.push(String::new());
+            }
+            lines.push("Args:".into());
+            lines.append(&mut parameters);
+        }
+        lines
+    }
+
+    /// A type as an annotation; objects become classes that are written before.
+    fn kind(&mut self, kind: &Type, scope: &mut Scope, name: &str) -> String {
+        match kind {
+            Type::Any => self.word("Any"),
+            Type::Never => self.word("NoReturn"),
+            Type::Null => "None".into(),
+            Type::Bool => self.word("bool"),
+            Type::Int => self.word("int"),
+            Type::Float => self.word("float"),
+            Type::Str => self.word("str"),
+            Type::Literal(values) => self.literal(values),
+            Type::List(items) => {
+                let items = self.kind(items, scope, &type_name(name, "item"));
+                format!("{}[{items}]", self.word("list"))
+            }
+            Type::Tuple { items, rest, .. } => {
+                let options: Vec<Type> = items
+                    .iter()
+                    .chain([rest.as_ref()])
+                    .filter(|kind| **kind != Type::Never)
+                    .cloned()
+                    .collect();
+                let items = self.union(&options, scope, &type_name(name, "item"));
+                format!("{}[{items}]", self.word("list"))
+            }
+            Type::Object(object) if object.fields.is_empty() => {
+                let values = match &object.rest {
+                    Some(rest) => self.kind(rest, scope, &type_name(name, "value")),
+                    None => self.word("Any"),
+                };
+                format!("{}[{}, {values}]", self.word("dict"), self.word("str"))
+            }
+            Type::Object(object) => self.object(object, scope, name, &[]),
+            Type::Union(options) => self.union(options, scope, name),
+            Type::Named(index) => self.definition(*index, scope),
+        }
+    }
+
+    fn union(&mut self, options: &[Type], scope: &mut Scope, name: &str) -> String {
+        let mut texts: Vec<String> = Vec::new();
+        for option in options {
+            let text = self.kind(option, scope, name);
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        let any = self.word("Any");
+        if texts.is_empty() || texts.contains(&any) { any } else { texts.join(" | ") }
+    }
+
+    fn literal(&self, values: &[serde_json::Value]) -> String {
+        // Numbers with a fraction are no literals of Python's types.
+        let (fractions, values): (Vec<_>, Vec<_>) = values.iter().partition(|value| value.is_f64());
+        let values: Vec<String> = values.iter().map(|value| inline::value(value, Language::Python)).collect();
+        let mut texts: Vec<String> = Vec::new();
+        if !values.is_empty() {
+            texts.push(format!("{}[{}]", self.word("Literal"), values.join(", ")));
+        }
+        if !fractions.is_empty() {
+            texts.push(self.word("float"));
+        }
+        texts.join(" | ")
+    }
+
+    fn definition(&mut self, index: usize, scope: &mut Scope) -> String {
+        if let Some(name) = scope.named.get(&index) {
+            return name.clone();
+        }
+        let definition = &scope.shape.definitions[index];
+        let wished = type_name(&scope.prefix, &definition.name);
+        if let Type::Object(object) = &definition.kind
+            && !object.fields.is_empty()
+        {
+            let name = self.names.fresh(&wished);
+            scope.named.insert(index, name.clone());
+            let about = comment_lines(&definition.description, FIELD_CHARS_MAX);
+            let fields = self.fields(object, scope, &name);
+            self.write_class(&name, &fields, &about, object.rest.is_some());
+            return name;
+        }
+        let name = self.names.fresh(&wished);
+        scope.named.insert(index, name.clone());
+        let text = self.kind(&definition.kind, scope, &name);
+        self.types.push_str(&format!("{name}: {} = {text}\n\n", self.word("TypeAlias")));
+        self.type_names.push(name.clone());
+        name
+    }
+
+    fn object(&mut self, object: &Object, scope: &mut Scope, wished: &str, about: &[String]) -> String {
+        let name = self.names.fresh(wished);
+        let fields = self.fields(object, scope, &name);
+        self.write_class(&name, &fields, about, object.rest.is_some());
+        name
+    }
+
+    fn fields<'f>(&mut self, object: &'f Object, scope: &mut Scope, name: &str) -> Vec<(&'f Field, String)> {
+        let kind = |field: &'f Field| (field, self.kind(&field.kind, scope, &type_name(name, &field.name)));
+        object.fields.iter().map(kind).collect()
+    }
+
+    fn typed_dict<'f>(
+        &mut self,
+        wished: &str,
+        fields: impl Iterator<Item = (&'f Field, String)>,
+        about: &[String],
+    ) -> String {
+        let name = self.names.fresh(wished);
+        self.write_class(&name, &fields.collect::<Vec<_>>(), about, false);
+        name
+    }
+
+    fn write_class(&mut self, name: &str, fields: &[(&Field, String)], about: &[String], is_open: bool) {
+        let mut about = about.to_vec();
+        if is_open {
+            about.push("It may have other keys as well.".into());
+        }
+        let typed_dict = self.word("TypedDict");
+        let not_required = self.word("NotRequired");
+        // A name that a class would mangle, or that would hide what a later annotation means.
+        let is_plain = |name: &str| {
+            is_python_name(name)
+                && !name.starts_with("__")
+                && !is_used(name)
+                && !self.type_names.iter().any(|other| other == name)
+        };
+        let as_class = fields.iter().all(|(field, _)| is_plain(&field.name));
+        let mut text = match as_class {
+            true => format!("class {name}({typed_dict}):\n"),
+            false => format!("{name} = {typed_dict}({}, {{\n", quoted(name, Language::Python)),
+        };
+        if as_class && !about.is_empty() {
+            text.push_str(&docstring(&about, "    "));
+            text.push('\n');
+        }
+        for (field, kind) in fields {
+            for line in about_field(field) {
+                text.push_str(&format!("    #: {line}\n"));
+            }
+            let kind = if field.required { kind.clone() } else { format!("{not_required}[{kind}]") };
+            text.push_str(&match as_class {
+                true => format!("    {}: {kind}\n", field.name),
+                false => format!("    {}: {kind},\n", quoted(&field.name, Language::Python)),
+            });
+        }
+        text.push_str(if as_class { "\n" } else { "})\n\n" });
+        self.types.push_str(&text);
+        self.type_names.push(name.to_owned());
+    }
+}
+
+fn is_used(name: &str) -> bool {
+    BUILTINS.contains(&name) || TYPING.contains(&name) || name == "_builtins" || name == "_typing"
+}
+
+/// The default as Python writes it, where the type permits it and it fits a signature.
+fn default_of(field: &Field, function: &Function) -> Option<String> {
+    let value = field.default.as_ref()?;
+    let is_scalar = !value.is_array() && !value.is_object();
+    let text = inline::value(value, Language::Python);
+    (is_scalar && text.len() <= DEFAULT_CHARS_MAX && function.input.admits(&field.kind, value))
+        .then_some(text)
+}
+
+fn about_field(field: &Field) -> Vec<String> {
+    let mut lines = comment_lines(&field.description, FIELD_CHARS_MAX);
+    if let Some(default) = &field.default {
+        let text = inline::value(default, Language::Python);
+        if text.len() <= DEFAULT_CHARS_MAX {
+            lines.push(format!("Default: {text}"));
+        }
+    }
+    lines
+}
+
+fn laid_out(parameters: &[String], identifier: &str) -> String {
+    let on_one_line = parameters.join(", ");
+    if identifier.len() + on_one_line.len() + 10 <= COLUMNS {
+        return on_one_line;
+    }
+    format!("\n    {},\n", parameters.join(",\n    "))
+}
+
+fn docstring(lines: &[String], indent: &str) -> String {
+    let safe = |line: &String| line.replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\"");
+    match lines {
+        [] => String::new(),
+        [line] => {
+            let line = safe(line);
+            let ended = line.strip_suffix('"').map(|rest| format!("{rest}\\\""));
+            format!("{indent}\"\"\"{}\"\"\"\n", ended.unwrap_or(line))
+        }
+        [first, more @ ..] => {
+            let mut text = format!("{indent}\"\"\"{}\n", safe(first));
+            for line in more {
+                let line = safe(line);
+                text.push_str(if line.is_empty() { "" } else { indent });
+                text.push_str(&line);
+                text.push('\n');
+            }
+            text + indent + "\"\"\"\n"
+        }
+    }
+}

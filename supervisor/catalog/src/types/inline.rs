@@ -1,0 +1,204 @@
+//! Types on one line, as a model reads them: short, and folded where they are not.
+
+use serde_json::Value;
+
+use super::{Object, Shape, Type, quoted};
+use crate::names::is_identifier;
+use lockhouse_base::language::Language;
+
+/// How much of a type is told.
+#[derive(Clone, Copy)]
+struct Detail {
+    /// Objects inside of objects.
+    depth: usize,
+    fields: usize,
+    options: usize,
+    values: usize,
+}
+
+/// From everything that fits one line to the bare kind: the first that is short enough is taken.
+const DETAILS: [Detail; 4] = [
+    Detail { depth: 3, fields: 12, options: 12, values: 12 },
+    Detail { depth: 1, fields: 12, options: 6, values: 12 },
+    Detail { depth: 0, fields: 0, options: 4, values: 6 },
+    Detail { depth: 0, fields: 0, options: 2, values: 2 },
+];
+/// Parts of a type that are looked at.
+const PARTS_MAX: usize = 400;
+const VALUE_CHARS_MAX: usize = 60;
+
+/// Writes types on one line.
+pub struct Inline<'a> {
+    pub language: Language,
+    pub shape: &'a Shape,
+}
+
+impl Inline<'_> {
+    /// The type in at most `chars_max` characters.
+    pub fn text(&self, kind: &Type, chars_max: usize) -> String {
+        let texts = DETAILS.iter().map(|detail| {
+            let mut parts = PARTS_MAX;
+            self.kind(kind, *detail, detail.depth, &mut parts)
+        });
+        texts
+            .into_iter()
+            .find(|text| text.chars().count() <= chars_max)
+            .unwrap_or_else(|| self.language.any().into())
+    }
+
+    fn kind(&self, kind: &Type, detail: Detail, depth: usize, parts: &mut usize) -> String {
+        let language = self.language;
+        let Some(left) = parts.checked_sub(1) else { return language.any().into() };
+        *parts = left;
+        match kind {
+            Type::Named(_) => match self.shape.resolved(kind) {
+                // A recursive one ends where objects end.
+                resolved @ (Type::Object(_) | Type::List(_) | Type::Tuple { .. } | Type::Union(_))
+                    if depth == 0 =>
+                {
+                    self.plain(resolved)
+                }
+                resolved => self.kind(resolved, detail, depth.saturating_sub(1), parts),
+            },
+            Type::List(items) => {
+                let items = self.kind(items, detail, depth, parts);
+                match language {
+                    Language::Python => format!("list[{items}]"),
+                    Language::Typescript => array_of(&items),
+                }
+            }
+            Type::Tuple { items, .. } if items.len() <= detail.options => {
+                let texts: Vec<String> =
+                    items.iter().map(|item| self.kind(item, detail, depth, parts)).collect();
+                match language {
+                    Language::Python => format!("list[{}]", union(texts.into_iter())),
+                    Language::Typescript => format!("[{}]", texts.join(", ")),
+                }
+            }
+            Type::Object(object) => self.object(object, detail, depth, parts),
+            Type::Literal(values) => literal(language, values, detail.values),
+            Type::Union(options) if options.len() <= detail.options => {
+                union(options.iter().map(|option| self.kind(option, detail, depth, parts)))
+            }
+            simple => self.plain(simple),
+        }
+    }
+
+    /// Without what is inside.
+    fn plain(&self, kind: &Type) -> String {
+        let text = match (self.language, kind) {
+            (_, Type::Any | Type::Union(_) | Type::Named(_)) => self.language.any(),
+            (Language::Python, Type::Never) => "NoReturn",
+            (Language::Typescript, Type::Never) => "never",
+            (Language::Python, Type::Null) => "None",
+            (Language::Typescript, Type::Null) => "null",
+            (Language::Python, Type::Bool) => "bool",
+            (Language::Typescript, Type::Bool) => "boolean",
+            (Language::Python, Type::Int) => "int",
+            (Language::Python, Type::Float) => "float",
+            (Language::Typescript, Type::Int | Type::Float) => "number",
+            (Language::Python, Type::Str) => "str",
+            (Language::Typescript, Type::Str) => "string",
+            (Language::Python, Type::List(_) | Type::Tuple { .. }) => "list",
+            (Language::Typescript, Type::List(_) | Type::Tuple { .. }) => "any[]",
+            (Language::Python, Type::Object(_)) => "dict",
+            (Language::Typescript, Type::Object(_)) => "object",
+            (language, Type::Literal(values)) => return literal(language, values, 2),
+        };
+        text.into()
+    }
+
+    fn object(&self, object: &Object, detail: Detail, depth: usize, parts: &mut usize) -> String {
+        if object.fields.is_empty() {
+            return match (&object.rest, self.language) {
+                (Some(rest), Language::Python) if **rest != Type::Any && depth > 0 => {
+                    format!("dict[str, {}]", self.kind(rest, detail, depth - 1, parts))
+                }
+                (Some(rest), Language::Typescript) if **rest != Type::Any && depth > 0 => {
+                    format!("Record<string, {}>", self.kind(rest, detail, depth - 1, parts))
+                }
+                (_, Language::Python) => "dict".into(),
+                (_, Language::Typescript) => "object".into(),
+            };
+        }
+        if depth == 0 || object.fields.len() > detail.fields {
+            return self.plain(&Type::Object(Object::default()));
+        }
+        let mut fields: Vec<String> = Vec::new();
+        for field in &object.fields {
+            let kind = self.kind(&field.kind, detail, depth - 1, parts);
+            fields.push(format!(
+                "{}{}: {kind}",
+                key(&field.name, self.language),
+                if field.required { "" } else { "?" }
+            ));
+        }
+        format!("{{ {} }}", fields.join(", "))
+    }
+}
+
+impl Language {
+    pub fn any(self) -> &'static str {
+        match self {
+            Self::Python => "Any",
+            Self::Typescript => "any",
+        }
+    }
+}
+
+/// A name inside of braces.
+pub fn key(name: &str, language: Language) -> String {
+    if is_identifier(name) { name.to_owned() } else { quoted(name, language) }
+}
+
+/// `T[]`, or `Array<T>` where brackets would belong to less than all of it.
+pub fn array_of(items: &str) -> String {
+    if items.contains([' ', '|', '?']) { format!("Array<{items}>") } else { format!("{items}[]") }
+}
+
+/// A value as the language writes it.
+pub fn value(value: &Value, language: Language) -> String {
+    match (value, language) {
+        (Value::Null, Language::Python) => "None".into(),
+        (Value::Bool(true), Language::Python) => "True".into(),
+        (Value::Bool(false), Language::Python) => "False".into(),
+        (Value::String(text), _) => quoted(text, language),
+        (Value::Array(items), _) => {
+            format!(
+                "[{}]",
+                items.iter().map(|item| self::value(item, language)).collect::<Vec<_>>().join(", ")
+            )
+        }
+        (Value::Object(fields), _) => {
+            let field = |(name, item): (&String, &Value)| {
+                format!("{}: {}", quoted(name, language), self::value(item, language))
+            };
+            format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
+        (other, _) => other.to_string(),
+    }
+}
+
+fn literal(language: Language, values: &[Value], most: usize) -> String {
+    let mut texts: Vec<String> = values.iter().take(most).map(|value| self::value(value, language)).collect();
+    let is_long = |text: &String| text.chars().count() > VALUE_CHARS_MAX;
+    let is_cut = values.len() > most || texts.iter().any(is_long);
+    texts.retain(|text| !is_long(text));
+    if is_cut {
+        texts.push("...".into());
+    }
+    match language {
+        Language::Python => format!("Literal[{}]", texts.join(", ")),
+        Language::Typescript => texts.join(" | "),
+    }
+}
+
+fn union(types: impl Iterator<Item = String>) -> String {
+    let mut distinct: Vec<String> = Vec::new();
+    for kind in types {
+        if !distinct.contains(&kind) {
+            distinct.push(kind);
+        }
+    }
+    distinct.join(" | ")
+}

@@ -1,0 +1,109 @@
+//! What a bearer token looks like.
+//!
+//! `lh_`, 43 letters and digits with 256 bits of the kernel's randomness, and 6 that are their checksum: whoever looks through
+//! files for lost secrets finds it and knows that it is none of somebody's words.
+
+use std::fmt::{self, Debug, Formatter};
+
+use aws_lc_rs::error::Unspecified;
+use sha2::{Digest as _, Sha256};
+
+/// What every token begins with.
+pub const PREFIX: &str = "lh_";
+/// 62 to the 43rd is more than 2 to the 256th.
+const SECRET_CHARS: usize = 43;
+const CHECKSUM_CHARS: usize = 6;
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// A token, as its holder has it.
+pub struct Token(String);
+
+/// What is kept of a token. There is nothing to guess in 256 random bits, so one round of SHA-256 keeps them as well as any
+/// password hash would, and costs a request a microsecond.
+pub type Digest = [u8; 32];
+
+impl Token {
+    /// One that nobody has.
+    pub fn new() -> Result<Self, Unspecified> {
+        let mut secret = String::with_capacity(SECRET_CHARS);
+        while secret.len() < SECRET_CHARS {
+            let mut bytes = [0; 64];
+            aws_lc_rs::rand::fill(&mut bytes)?;
+            // 248 is four times 62: what is above would make some characters likelier than others.
+            let even = bytes.iter().filter(|byte| **byte < 248);
+            let room = SECRET_CHARS - secret.len();
+            secret.extend(even.take(room).map(|byte| char::from(ALPHABET[usize::from(byte % 62)])));
+        }
+        let checksum = checksum(&secret);
+        Ok(Self(format!("{PREFIX}{secret}{checksum}")))
+    }
+
+    /// None for what is no token, or was copied wrongly.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let rest = text.strip_prefix(PREFIX)?;
+        let has_form = rest.len() == SECRET_CHARS + CHECKSUM_CHARS
+            && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let (secret, sum) = rest.split_at_checked(SECRET_CHARS).filter(|_| has_form)?;
+        (checksum(secret) == sum).then(|| Self(text.to_owned()))
+    }
+
+    pub(super) fn digest(&self) -> Digest {
+        Sha256::digest(self.0.as_bytes()).into()
+    }
+
+    /// For its holder, once.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Debug for Token {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+fn checksum(secret: &str) -> String {
+    let digest = Sha256::digest(format!("lockhouse token {secret}").as_bytes());
+    let mut rest = digest[..8].iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    let mut digit = || {
+        let digit = ALPHABET[(rest % 62) as usize];
+        rest /= 62;
+        char::from(digit)
+    };
+    (0..CHECKSUM_CHARS).map(|_| digit()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_as_it_was_made_and_never_shown() {
+        let tokens: Vec<Token> = (0..200).map(|_| Token::new().expect("randomness")).collect();
+        let texts: BTreeSet<&str> = tokens.iter().map(Token::reveal).collect();
+        assert_eq!(texts.len(), 200);
+        for token in &tokens {
+            assert_eq!(token.reveal().len(), 52);
+            assert_eq!(Token::read(token.reveal()).expect("the same").digest(), token.digest());
+            assert_eq!(format!("{token:?}"), "Token(…)");
+        }
+    }
+
+    #[test]
+    fn a_slip_is_no_token() {
+        let token = Token::new().expect("randomness");
+        let text = token.reveal();
+        for at in PREFIX.len()..text.len() {
+            let other = if text.as_bytes()[at] == b'x' { "y" } else { "x" };
+            let slip = format!("{}{other}{}", &text[..at], &text[at + 1..]);
+            assert!(Token::read(&slip).is_none(), "{at}");
+        }
+        let longer = format!("{text}x");
+        for slip in ["", "lh_", "lh_é", &text[1..], &text[..51], &longer, " lh_", "Bearer lh_"] {
+            assert!(Token::read(slip).is_none(), "{slip:?}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Questions to the person behind an AI client, as MCP puts them.
+//!
+//! An AI client of the older eras is asked while one of its requests waits. In the era without requests of servers the
+//! request is answered with the question, its run is kept, and the client calls again with what the person said.
+
+use std::time::Duration;
+
+use rmcp::model::{ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction};
+use rmcp::service::{Peer, RoleServer, ServiceError};
+use serde_json::Value;
+
+use lockhouse_upstream::ai_client::{Abilities, Answer, Question, Unasked};
+
+/// Bytes of what a person said.
+const CONTENT_BYTES_MAX: usize = 256 * 1024;
+
+/// What an AI client says that it can do.
+pub(super) fn abilities(capabilities: Option<ClientCapabilities>) -> Abilities {
+    let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
+    let Some(elicitation) = elicitation else { return Abilities::default() };
+    // Before there were two modes it was said in no more than its name.
+    let form = elicitation.form.is_some() || elicitation.url.is_none();
+    Abilities { form, url: elicitation.url.is_some(), ..Abilities::default() }
+}
+
+/// Asks during the call, as the older eras do.
+pub(super) async fn ask(
+    peer: &Peer<RoleServer>,
+    question: Question,
+    patience: Duration,
+) -> Result<Answer, Unasked> {
+    let parameters = parameters(question)?;
+    match peer.create_elicitation_with_timeout(parameters, Some(patience)).await {
+        Ok(result) => Ok(answer(result)),
+        Err(ServiceError::Timeout { .. }) => Ok(Answer::Silence),
+        Err(_) => Err(Unasked::Unable),
+    }
+}
+
+/// The question in the words of MCP.
+pub(super) fn parameters(question: Question) -> Result<ElicitRequestParams, Unasked> {
+    let parameters = question.shown().ok_or(Unasked::Unable)?;
+    serde_json::from_value(parameters).map_err(|_| Unasked::Unable)
+}
+
+/// What a person said.
+pub(super) fn answer(result: ElicitResult) -> Answer {
+    let fits = |content: &Value| content.is_object() && content.to_string().len() <= CONTENT_BYTES_MAX;
+    match result.action {
+        ElicitationAction::Accept => match result.content {
+            Some(content) if !fits(&content) => Answer::Garbled,
+            content => Answer::Accept(content),
+        },
+        ElicitationAction::Decline => Answer::Decline,
+        _ => Answer::Cancel,
+    }
+}

@@ -1,0 +1,264 @@
+//! AI clients are told when what they have directly changes: in the newest era those that listen, before it all of them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lockhouse_protocol::ServerName;
+use rmcp::model::{ErrorData, ResourceUpdatedNotificationParam, SubscriptionFilter};
+use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
+use sha2::{Digest, Sha256};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{Request, resource};
+use crate::{Door, Front, client, http};
+use lockhouse_upstream::{Notice, Verb};
+
+/// Resources that one client may follow.
+const FOLLOWED_MAX: usize = 100;
+/// Changes that come together are told together.
+const TOGETHER: Duration = Duration::from_millis(50);
+
+/// What belongs to one connection, as long as it lasts.
+#[derive(Clone)]
+pub(crate) struct Connected(Arc<OfOne>);
+
+struct OfOne {
+    over: CancellationToken,
+    _guard: DropGuard,
+    /// Resources that the client follows, each with its server.
+    followed: Mutex<BTreeMap<String, ServerName>>,
+}
+
+impl Default for Connected {
+    fn default() -> Self {
+        let over = CancellationToken::new();
+        let guard = over.clone().drop_guard();
+        Self(Arc::new(OfOne { over, _guard: guard, followed: Mutex::default() }))
+    }
+}
+
+impl Connected {
+    fn followed(&self) -> MutexGuard<'_, BTreeMap<String, ServerName>> {
+        self.0.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What has changed.
+#[derive(Debug, Default)]
+struct Changed {
+    tools: bool,
+    resources: bool,
+    prompts: bool,
+    updated: Vec<(ServerName, String)>,
+}
+
+impl Changed {
+    fn add(&mut self, notice: Notice) {
+        match notice {
+            Notice::Tools => self.tools = true,
+            Notice::Resources => self.resources = true,
+            Notice::Prompts => self.prompts = true,
+            Notice::Resource(server, uri) => {
+                let resource = (server, uri);
+                if !self.updated.contains(&resource) {
+                    self.updated.push(resource);
+                }
+            }
+            Notice::Everything => (self.tools, self.resources, self.prompts) = (true, true, true),
+        }
+    }
+}
+
+/// The next changes, as many as come together. None when there will be no more.
+async fn next(notices: &mut Receiver<Notice>) -> Option<Changed> {
+    let mut changed = Changed::default();
+    let mut add = |received: Result<Notice, RecvError>| match received {
+        Ok(notice) => {
+            changed.add(notice);
+            true
+        }
+        Err(RecvError::Lagged(_)) => {
+            changed.add(Notice::Everything);
+            true
+        }
+        Err(RecvError::Closed) => false,
+    };
+    if !add(notices.recv().await) {
+        return None;
+    }
+    let together = async { while add(notices.recv().await) {} };
+    let _ = tokio::time::timeout(TOGETHER, together).await;
+    Some(changed)
+}
+
+impl Front {
+    /// Tells a client of an older era what changes, from now on.
+    pub(crate) fn follow_changes(&self, context: &NotificationContext<RoleServer>) {
+        let principal = match &self.door {
+            Door::Pipe(principal) => Some(principal.clone()),
+            Door::Http => http::principal(&context.extensions),
+        };
+        let Some(principal) = principal else { return };
+        let (peer, over) = (context.peer.clone(), self.direct.connected.0.over.clone());
+        let connected = Arc::downgrade(&self.direct.connected.0);
+        let closing = self.closing.clone();
+        // Without what belongs to the connection, or that would last as long as this.
+        let front = Self { direct: self.direct.anew(), ..self.clone() };
+        let mut notices = self.supervisor.gate().upstreams().notices().listen();
+        tokio::spawn(async move {
+            let name =
+                principal.client(peer.peer_info().map(|info| info.client_info.name.clone()).as_deref());
+            let mut seen = front.tools_digest(&principal, name.as_ref()).await;
+            loop {
+                let changed = tokio::select! {
+                    changed = next(&mut notices) => changed,
+                    () = over.cancelled() => return,
+                    () = closing.cancelled() => return,
+                };
+                let Some(changed) = changed else { return };
+                let shown = front.tools_digest(&principal, name.as_ref()).await;
+                let tools = changed.tools && std::mem::replace(&mut seen, shown) != seen;
+                let Some(connected) = connected.upgrade().map(Connected) else { return };
+                let followed = |(server, uri): &(ServerName, String)| {
+                    connected.followed().get(uri).is_some_and(|of| of == server)
+                };
+                let updated: Vec<String> =
+                    changed.updated.iter().filter(|of| followed(of)).map(|(_, uri)| uri.clone()).collect();
+                drop(connected);
+                if tell(&peer, tools, &changed, updated).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// A digest of the tools that a client is shown.
+    async fn tools_digest(
+        &self,
+        principal: &lockhouse_base::principal::Principal,
+        client: Option<&lockhouse_policies::ClientName>,
+    ) -> [u8; 32] {
+        let tools = self.tools_for(principal, client).await;
+        let mut digest = Sha256::new();
+        tools.iter().for_each(|tool| digest.update(tool));
+        digest.finalize().into()
+    }
+
+    /// Which of what a client asks for it can be told.
+    pub(crate) fn accepted(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        if !self.has_direct() {
+            return None;
+        }
+        let mut accepted = requested.clone();
+        if let Some(resources) = &mut accepted.resource_subscriptions {
+            resources.truncate(FOLLOWED_MAX);
+        }
+        Some(accepted)
+    }
+
+    /// Tells a client of the newest era what it asked to be told, until it or we end that.
+    pub(crate) async fn tell_changes(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let request = context.request_context();
+        let principal = self.principal(request)?;
+        let name = client(&principal, request);
+        let mut notices = self.supervisor.gate().upstreams().notices().listen();
+        let mut seen = self.tools_digest(&principal, name.as_ref()).await;
+        let mut followed = BTreeMap::new();
+        for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            if let Ok(server) = self.follow_resource(uri, request).await {
+                followed.insert(uri.clone(), server);
+            }
+        }
+        let sink = context.sink();
+        loop {
+            let changed = tokio::select! {
+                changed = next(&mut notices) => changed,
+                () = context.cancelled() => None,
+                () = self.closing.cancelled() => None,
+            };
+            let Some(changed) = changed else { return Ok(()) };
+            let shown = self.tools_digest(&principal, name.as_ref()).await;
+            // What was not asked for is refused by the sink, and that is as it should be.
+            if changed.tools && std::mem::replace(&mut seen, shown) != seen {
+                let _ = sink.notify_tool_list_changed().await;
+            }
+            if changed.resources {
+                let _ = sink.notify_resource_list_changed().await;
+            }
+            if changed.prompts {
+                let _ = sink.notify_prompt_list_changed().await;
+            }
+            for (server, uri) in changed.updated {
+                if followed.get(&uri) == Some(&server) {
+                    let _ = sink.notify_resource_updated(uri).await;
+                }
+            }
+        }
+    }
+
+    /// Follows a resource for a client of an older era, or not any more.
+    pub(crate) async fn subscribe_directly(
+        &self,
+        uri: &str,
+        context: &RequestContext<RoleServer>,
+        wanted: bool,
+    ) -> Result<(), ErrorData> {
+        let connected = &self.direct.connected;
+        if !wanted {
+            connected.followed().remove(uri);
+            return Ok(());
+        }
+        if connected.followed().len() >= FOLLOWED_MAX {
+            let told = format!("this client follows {FOLLOWED_MAX} resources already");
+            return Err(ErrorData::invalid_request(told, None));
+        }
+        let server = self.follow_resource(uri, context).await?;
+        connected.followed().insert(uri.to_owned(), server);
+        Ok(())
+    }
+
+    /// Has the server tell of changes of a resource, which is decided about as reading it is.
+    async fn follow_resource(
+        &self,
+        uri: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ServerName, ErrorData> {
+        let server = self.server_of(uri, context).await?;
+        let request = Request {
+            server: server.clone(),
+            item: resource(uri)?,
+            verb: Verb::Subscribe,
+            arguments: Default::default(),
+            responses: None,
+            state: None,
+        };
+        match self.passed(request, context, false).await? {
+            Ok(_) => Ok(server),
+            Err(_) => Err(ErrorData::invalid_request("a person would have to be asked", None)),
+        }
+    }
+}
+
+async fn tell(
+    peer: &Peer<RoleServer>,
+    tools: bool,
+    changed: &Changed,
+    updated: Vec<String>,
+) -> Result<(), rmcp::ServiceError> {
+    if tools {
+        peer.notify_tool_list_changed().await?;
+    }
+    if changed.resources {
+        peer.notify_resource_list_changed().await?;
+    }
+    if changed.prompts {
+        peer.notify_prompt_list_changed().await?;
+    }
+    for uri in updated {
+        peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
+    }
+    Ok(())
+}

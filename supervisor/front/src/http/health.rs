@@ -1,0 +1,218 @@
+//! What people and programs ask a service besides work: whether it lives, whether it takes runs, how it is; and what is
+//! answered to clients while it drains.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_util::StreamExt;
+use serde_json::json;
+
+use super::Address;
+use super::listening::{self, Listening, Socket};
+use lockhouse_base::json;
+use lockhouse_base::lifecycle::Owed;
+use lockhouse_base::principal::Principal;
+use lockhouse_base::telemetry;
+use lockhouse_engine::supervisor::{Supervisor, set_gauges};
+
+/// As Prometheus asks for it.
+const FIGURES: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// While it drains, a request is read before it is heard: bytes of one.
+const REQUEST_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// JSON values of one that is looked into.
+const VALUES_MAX: usize = 10_000;
+/// The error of JSON-RPC for those who are to come back: among those that servers define themselves.
+const RESTARTING: i32 = -32_050;
+const GOES_ON: &str =
+    "Lockhouse is restarting and takes no new requests; nothing was run. Send the request again";
+
+/// `/live` and `/ready`, which anybody may ask.
+pub(super) fn open(supervisor: &Arc<Supervisor>) -> Router {
+    let router = Router::new().route("/live", get(async || "alive\n")).route("/ready", get(ready));
+    router.with_state(supervisor.clone())
+}
+
+/// `/health` and `/metrics`, for those who were admitted.
+pub(super) fn guarded(supervisor: &Arc<Supervisor>) -> Router {
+    told(supervisor).layer(middleware::from_fn(unrestricted))
+}
+
+/// Serves all four at these addresses, to whoever reaches them, until nothing is served any more.
+pub async fn serve_figures(
+    supervisor: &Arc<Supervisor>,
+    addresses: &[Address],
+) -> Result<Infallible, String> {
+    let router = open(supervisor).merge(told(supervisor));
+    let listening = listening::bind(addresses).await;
+    let listening = listening.map_err(|reason| format!("[metrics]: {reason}"))?;
+    let serving = listening.into_iter().map(async |at: Listening| {
+        match &at.address {
+            Address::Tcp(address) => tracing::info!("figures are at http://{address}/metrics"),
+            unix @ Address::Unix(_) => tracing::info!("figures are at {unix}"),
+        }
+        // The rest of it goes with this, and with that a socket's file.
+        match at.socket {
+            Socket::Tcp(socket) => axum::serve(socket, router.clone()).await,
+            Socket::Unix(socket) => axum::serve(socket, router.clone()).await,
+        }
+    });
+    if let Err(error) = futures_util::future::try_join_all(serving).await {
+        return Err(error.to_string());
+    }
+    // There is none, or none that goes on.
+    Ok(std::future::pending().await)
+}
+
+fn told(supervisor: &Arc<Supervisor>) -> Router {
+    let router = Router::new().route("/health", get(health)).route("/metrics", get(metrics));
+    router.with_state(supervisor.clone())
+}
+
+async fn ready(State(supervisor): State<Arc<Supervisor>>) -> Response {
+    let reasons = supervisor.not_ready();
+    if reasons.is_empty() {
+        return "ready\n".into_response();
+    }
+    let retry = supervisor.life().retry_after().as_secs().to_string();
+    let words = format!("not ready: {}\n", reasons.join("; "));
+    (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, retry)], words).into_response()
+}
+
+async fn health(State(supervisor): State<Arc<Supervisor>>) -> Response {
+    ([(CACHE_CONTROL, "no-store")], axum::Json(supervisor.health())).into_response()
+}
+
+async fn metrics(State(supervisor): State<Arc<Supervisor>>) -> Response {
+    match telemetry::render(|| set_gauges(&supervisor)) {
+        Some(figures) => ([(CONTENT_TYPE, FIGURES)], figures).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// Figures are of all clients and all servers: whoever was granted a part of the servers sees none of them.
+async fn unrestricted(request: Request, next: Next) -> Response {
+    match request.extensions().get::<Principal>() {
+        Some(principal) if principal.only().is_none() => next.run(request).await,
+        _ => (
+            StatusCode::FORBIDDEN,
+            "this client is granted some of the servers, and this is about all of them\n",
+        )
+            .into_response(),
+    }
+}
+
+/// Counts what each request was answered with.
+pub(super) async fn counted(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    telemetry::http_answered(response.status().as_u16());
+    response
+}
+
+/// Keeps account of the requests that are owed an answer. While the service drains it turns away what begins something, and
+/// hears what brings something to its end.
+pub(super) async fn drain(
+    State(supervisor): State<Arc<Supervisor>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let life = supervisor.life();
+    let owed = (request.method() == Method::POST && !is_open_ended(&request)).then(|| life.request());
+    if !life.draining().is_cancelled() {
+        return until_its_end(owed, next.run(request).await);
+    }
+    let (head, body) = request.into_parts();
+    let Ok(bytes) = axum::body::to_bytes(body, REQUEST_BYTES_MAX).await else {
+        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
+    };
+    if head.method == Method::POST && ends_something(&bytes) {
+        let request = Request::from_parts(head, Body::from(bytes));
+        return until_its_end(owed, next.run(request).await);
+    }
+    if head.method == Method::DELETE {
+        return next.run(Request::from_parts(head, Body::empty())).await;
+    }
+    telemetry::refused("draining");
+    let seconds = life.retry_after().as_secs();
+    let message = json::tree(&bytes, VALUES_MAX).unwrap_or_default();
+    let error = json!({"code": RESTARTING, "message": format!("{GOES_ON} in {seconds} s."), "data": {"retry_after_s": seconds}});
+    let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+    // On another connection the next process hears it.
+    let head = [(RETRY_AFTER, seconds.to_string()), (CONNECTION, "close".to_owned())];
+    (StatusCode::SERVICE_UNAVAILABLE, head, axum::Json(answer)).into_response()
+}
+
+/// A stream that ends when its client leaves: nobody waits for its end.
+fn is_open_ended(request: &Request) -> bool {
+    request.headers().get("mcp-method").is_some_and(|method| method == "subscriptions/listen")
+}
+
+/// Whether a message belongs to something that has begun: an answer, a notification, or a question for what a run has left.
+fn ends_something(message: &Bytes) -> bool {
+    let Ok(message) = json::tree(message, VALUES_MAX) else { return false };
+    let Some(method) = message["method"].as_str() else { return message.is_object() };
+    let (is_notification, parameters) = (message.get("id").is_none(), &message["params"]);
+    match method {
+        "ping" => true,
+        "tools/call" => parameters["name"] == "get_result" || parameters["requestState"].is_string(),
+        _ => is_notification || method.starts_with("tasks/"),
+    }
+}
+
+/// The answer is owed until the last of it has left.
+fn until_its_end(owed: Option<Owed>, response: Response) -> Response {
+    let Some(owed) = owed else { return response };
+    let (head, body) = response.into_parts();
+    if !is_stream(&head.headers) {
+        // It is whole. Those who close connections let it leave.
+        return Response::from_parts(head, body);
+    }
+    let body = body.into_data_stream().map(move |part| {
+        let _ = &owed;
+        part
+    });
+    Response::from_parts(head, Body::from_stream(body))
+}
+
+fn is_stream(headers: &axum::http::HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn while_it_drains_what_has_begun_is_heard_and_nothing_else() {
+        let heard = [
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
+            r#"{"id":1,"method":"ping"}"#,
+            r#"{"id":1,"method":"tools/call","params":{"name":"get_result","arguments":{}}}"#,
+            r#"{"id":1,"method":"tools/call","params":{"name":"run_code","requestState":"x"}}"#,
+            r#"{"id":1,"method":"tasks/get","params":{}}"#,
+        ];
+        let turned_away = [
+            r#"{"id":1,"method":"tools/call","params":{"name":"run_code","arguments":{}}}"#,
+            r#"{"id":1,"method":"tools/call","params":{"name":"search_tools","requestState":null}}"#,
+            r#"{"id":1,"method":"initialize"}"#,
+            r#"{"id":1,"method":"server/discover"}"#,
+            r#"[{"id":1,"method":"ping"}]"#,
+            "no JSON",
+            "",
+        ];
+        for message in heard {
+            assert!(ends_something(&Bytes::from_static(message.as_bytes())), "{message}");
+        }
+        for message in turned_away {
+            assert!(!ends_something(&Bytes::from_static(message.as_bytes())), "{message}");
+        }
+    }
+}

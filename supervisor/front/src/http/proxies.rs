@@ -1,0 +1,290 @@
+//! Proxies whose word counts about where a request is from: `[http] trusted_proxies`.
+//!
+//! A trusted proxy appends the address of whoever came to it to `X-Forwarded-For` or `Forwarded` (RFC 7239). What stands left
+//! of that is the sender's own word. So the client is the rightmost address that is no trusted proxy's.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use ipnet::IpNet;
+use serde::Deserialize;
+
+use super::seldom::Seldom;
+use crate::access::Peer;
+
+const FORWARDED: &str = "forwarded";
+const X_FORWARDED_FOR: &str = "x-forwarded-for";
+/// Of all lines of one header together.
+const BYTES_MAX: usize = 4 * 1024;
+/// Proxies between a client and this process.
+const HOPS_MAX: usize = 32;
+
+/// An address, a network, or whoever connects over a Unix domain socket.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum TrustedProxy {
+    Network(IpNet),
+    Unix,
+}
+
+impl TryFrom<String> for TrustedProxy {
+    type Error = String;
+
+    fn try_from(written: String) -> Result<Self, String> {
+        if written == "unix" {
+            return Ok(Self::Unix);
+        }
+        let address = written.parse::<IpAddr>().map(|address| IpNet::from(address.to_canonical()));
+        let network = address.or_else(|_| written.parse::<IpNet>()).map_err(|_| {
+            format!("{written:?} is no proxy: write an address, a network such as 10.0.0.0/8, or \"unix\"")
+        })?;
+        match network.prefix_len() {
+            0 => Err(format!("{written:?} is every address: anybody could name any client")),
+            _ => Ok(Self::Network(network)),
+        }
+    }
+}
+
+/// The proxies that are trusted. Copies are the same.
+#[derive(Clone, Debug)]
+pub(super) struct TrustedProxies {
+    proxies: Arc<[TrustedProxy]>,
+    log: Arc<Seldom>,
+}
+
+impl TrustedProxies {
+    pub(super) fn new(proxies: &[TrustedProxy]) -> Self {
+        Self { proxies: proxies.into(), log: Arc::default() }
+    }
+
+    /// Whether the connection of this peer is a trusted proxy's.
+    pub(super) fn trust(&self, peer: &Peer) -> bool {
+        match peer {
+            Peer::Unix { .. } => self.proxies.contains(&TrustedProxy::Unix),
+            Peer::Tcp(address) => self.trust_address(address.ip()),
+            Peer::Forwarded(_) => false,
+        }
+    }
+
+    fn trust_address(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        let has =
+            |proxy: &TrustedProxy| matches!(proxy, TrustedProxy::Network(net) if net.contains(&address));
+        self.proxies.iter().any(has)
+    }
+
+    /// Who sent a request that came on a connection of this peer. A request of a trusted proxy that names nobody is the
+    /// proxy's own.
+    ///
+    /// # Errors
+    /// Why it cannot be read from what a trusted proxy has passed on. Part of that may be a stranger's word, who must not
+    /// have a request counted as the proxy's.
+    pub(super) fn sender(&self, peer: Peer, headers: &HeaderMap) -> Result<Peer, &'static str> {
+        if !self.trust(&peer) {
+            return Ok(peer);
+        }
+        let client = self.client(headers).inspect_err(|why| {
+            self.log.tell(|times| {
+                tracing::warn!(
+                    "a request from the proxy {peer} is refused, since its client cannot be read: {why}{times}"
+                );
+            });
+        })?;
+        Ok(client.map_or(peer, Peer::Forwarded))
+    }
+
+    /// None where the request has neither header.
+    fn client(&self, headers: &HeaderMap) -> Result<Option<IpAddr>, &'static str> {
+        let by_list = joined(headers, X_FORWARDED_FOR)?.map(|text| {
+            self.rightmost_untrusted(
+                text.split(',').rev().map(str::trim).filter(|hop| !hop.is_empty()).map(Ok),
+            )
+        });
+        let by_elements = joined(headers, FORWARDED)?.map(|text| {
+            let elements = split(&text, b',')?;
+            self.rightmost_untrusted(elements.into_iter().rev().filter(|it| !it.trim().is_empty()).map(node))
+        });
+        match (by_list.transpose()?, by_elements.transpose()?) {
+            (Some(one), Some(other)) if one != other => Err(
+                "Forwarded and X-Forwarded-For name different clients: have the proxy remove the one that it does not set",
+            ),
+            (one, other) => Ok(one.or(other)),
+        }
+    }
+
+    /// Hops from the last proxy back to the client.
+    fn rightmost_untrusted<'a>(
+        &self,
+        hops: impl Iterator<Item = Result<&'a str, &'static str>>,
+    ) -> Result<IpAddr, &'static str> {
+        let mut last = None;
+        for (number, hop) in hops.enumerate() {
+            if number >= HOPS_MAX {
+                return Err("it names too many proxies");
+            }
+            let address = address(hop?).ok_or("a hop is no address")?;
+            last = Some(address);
+            if !self.trust_address(address) {
+                break;
+            }
+        }
+        last.ok_or("the header is empty")
+    }
+}
+
+/// All lines of a header, in their order.
+fn joined(headers: &HeaderMap, name: &str) -> Result<Option<String>, &'static str> {
+    let mut text: Option<String> = None;
+    for value in headers.get_all(name) {
+        let value = value.to_str().map_err(|_| "the header has bytes that are no text")?;
+        let text = text.get_or_insert_default();
+        if text.len() + value.len() > BYTES_MAX {
+            return Err("the header is too long");
+        }
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.push_str(value);
+    }
+    Ok(text)
+}
+
+/// The parts between separators that are not in a quoted string.
+fn split(text: &str, separator: u8) -> Result<Vec<&str>, &'static str> {
+    let (mut parts, mut begin, mut is_quoted, mut is_escaped) = (Vec::new(), 0, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_quoted => is_escaped = true,
+            b'"' => is_quoted = !is_quoted,
+            byte if byte == separator && !is_quoted => {
+                parts.push(&text[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[begin..]);
+    if is_quoted { Err("a quoted string has no end") } else { Ok(parts) }
+}
+
+/// The node identifier of the one `for` of an element of `Forwarded`.
+fn node(element: &str) -> Result<&str, &'static str> {
+    let mut found = None;
+    for pair in split(element, b';')? {
+        let Some((name, value)) = pair.split_once('=') else { continue };
+        if !name.trim().eq_ignore_ascii_case("for") {
+            continue;
+        }
+        let value = value.trim();
+        let quoted = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        if found.replace(quoted.unwrap_or(value)).is_some() {
+            return Err("an element has more than one `for`");
+        }
+    }
+    found.ok_or("an element has no `for`")
+}
+
+/// An address, with or without brackets and port.
+fn address(text: &str) -> Option<IpAddr> {
+    let bare = match text.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?.0,
+        None if text.bytes().filter(|byte| *byte == b':').count() == 1 => text.split_once(':')?.0,
+        None => text,
+    };
+    bare.parse().ok().map(|address: IpAddr| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn proxies() -> TrustedProxies {
+        let proxy = |text: &str| TrustedProxy::try_from(text.to_owned()).expect("a proxy");
+        TrustedProxies::new(&["10.0.0.0/8", "2001:db8::1"].map(proxy))
+    }
+
+    /// The client of a request that a proxy has passed on; `proxy` where it counts as the proxy's own, `refused` where that
+    /// cannot be read.
+    fn client(lines: &[(&'static str, &str)]) -> String {
+        let header = |(name, value): &(&'static str, &str)| {
+            (HeaderName::from_static(name), HeaderValue::from_str(value).expect("a value"))
+        };
+        let proxy = Peer::Tcp(([10, 0, 0, 1], 4_000).into());
+        match proxies().sender(proxy, &lines.iter().map(header).collect()) {
+            Ok(Peer::Forwarded(address)) => address.to_string(),
+            Ok(peer) if peer == proxy => "proxy".into(),
+            Ok(peer) => peer.to_string(),
+            Err(_) => "refused".into(),
+        }
+    }
+
+    #[test]
+    fn the_client_is_the_rightmost_address_that_is_no_proxys() {
+        for (list, expected) in [
+            ("192.0.2.1", "192.0.2.1"),
+            ("203.0.113.9, 192.0.2.1", "192.0.2.1"),
+            ("garbage, 192.0.2.1", "192.0.2.1"),
+            ("192.0.2.1, 10.0.0.2,10.9.9.9", "192.0.2.1"),
+            ("10.0.0.3, 10.0.0.2", "10.0.0.3"),
+            ("192.0.2.1:5555", "192.0.2.1"),
+            ("2001:db8::7", "2001:db8::7"),
+            ("[2001:db8::7]:80, [2001:db8::1]", "2001:db8::7"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("192.0.2.1, unknown", "refused"),
+            ("192.0.2.1, 10.0.0", "refused"),
+            ("", "refused"),
+            (",", "refused"),
+        ] {
+            assert_eq!(client(&[(X_FORWARDED_FOR, list)]), expected, "{list}");
+        }
+        for (elements, expected) in [
+            ("for=192.0.2.1", "192.0.2.1"),
+            ("For=\"192.0.2.1:80\";proto=https;by=203.0.113.43", "192.0.2.1"),
+            ("for=203.0.113.9, for=192.0.2.1", "192.0.2.1"),
+            ("for=\"[2001:db8::7]:4711\", for=10.0.0.2", "2001:db8::7"),
+            ("for=192.0.2.1;host=\"a,b;for=1.2.3.4\"", "192.0.2.1"),
+            ("for=192.0.2.1, for=_hidden", "refused"),
+            ("for=192.0.2.1, proto=https", "refused"),
+            ("for=192.0.2.1;for=192.0.2.2", "refused"),
+            ("for=\"x, for=192.0.2.1", "refused"),
+        ] {
+            assert_eq!(client(&[(FORWARDED, elements)]), expected, "{elements}");
+        }
+    }
+
+    #[test]
+    fn headers_that_disagree_or_are_endless_name_nobody() {
+        let forwarded = (FORWARDED, "for=203.0.113.9");
+        assert_eq!(client(&[(X_FORWARDED_FOR, "192.0.2.1"), forwarded]), "refused");
+        assert_eq!(client(&[(X_FORWARDED_FOR, "203.0.113.9"), forwarded]), "203.0.113.9");
+        assert_eq!(client(&[(X_FORWARDED_FOR, "203.0.113.9"), (X_FORWARDED_FOR, "192.0.2.1")]), "192.0.2.1");
+        assert_eq!(client(&[(X_FORWARDED_FOR, &"1.1.1.1,".repeat(1_000))]), "refused");
+        assert_eq!(client(&[(X_FORWARDED_FOR, &"10.0.0.1,".repeat(HOPS_MAX + 1))]), "refused");
+        assert_eq!(client(&[]), "proxy");
+    }
+
+    #[test]
+    fn nobody_but_a_trusted_proxy_is_believed() {
+        let headers = HeaderMap::from_iter([(
+            HeaderName::from_static(X_FORWARDED_FOR),
+            HeaderValue::from_static("192.0.2.1"),
+        )]);
+        for peer in [Peer::Tcp(([11, 0, 0, 1], 1).into()), Peer::Unix { uid: 1, gid: 1, pid: None }] {
+            assert_eq!(proxies().sender(peer, &headers), Ok(peer));
+        }
+        let unix = TrustedProxies::new(&[TrustedProxy::Unix]);
+        let sender = unix.sender(Peer::Unix { uid: 1, gid: 1, pid: None }, &headers);
+        assert_eq!(sender, Ok(Peer::Forwarded([192, 0, 2, 1].into())));
+    }
+
+    #[test]
+    fn what_is_no_proxy_is_refused_in_the_configuration() {
+        for wrong in ["", "proxy.example.com", "10.0.0.0/33", "0.0.0.0/0", "::/0", "UNIX", "10.0.0.1:80"] {
+            assert!(TrustedProxy::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+}

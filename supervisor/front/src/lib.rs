@@ -1,0 +1,437 @@
+//! What the AI client meets: an MCP server with three tools, which are always the same.
+#![cfg_attr(test, allow(clippy::expect_used))]
+#![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
+
+pub mod access;
+mod ask;
+mod content;
+pub mod control;
+mod direct;
+mod display;
+pub mod http;
+pub mod notify;
+mod runs;
+mod search;
+mod stdin;
+mod stdio;
+mod tools;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_policies::ClientName;
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, ErrorData,
+    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+    Implementation, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestMethod,
+    ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject, ServerCapabilities, ServerConfig,
+    SubscriptionFilter, UpdateTaskParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
+
+use direct::{Direct, List};
+use runs::{Runs, Tool, handle};
+pub use stdio::serve_stdio;
+
+use lockhouse_base::language::Language;
+use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_base::telemetry::traces::{self, TraceContext};
+use lockhouse_engine::sessions::{SessionKey, SessionName};
+use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
+use lockhouse_gate::results;
+
+/// The tool list never changes while we run.
+const TOOLS_TTL_MS: u64 = 3_600_000;
+
+/// Bytes of the tool definitions, as an AI client gets them.
+pub fn definitions_bytes() -> usize {
+    serde_json::to_string(&tools::all()).map_or(0, |text| text.len())
+}
+
+/// What an AI client talks to: one for each connection over standard input, one for each request or session over HTTP.
+#[derive(Clone)]
+struct Front {
+    supervisor: Arc<Supervisor>,
+    door: Door,
+    runs: Runs,
+    /// What it keeps of servers that it has directly.
+    direct: Direct,
+    /// Cancelled when nothing more is to be served.
+    closing: CancellationToken,
+}
+
+/// How the client came in.
+#[derive(Clone)]
+enum Door {
+    /// Over a pipe: whatever comes through it is this client's.
+    Pipe(Principal),
+    /// Over HTTP: each request carries the client that it was admitted as.
+    Http,
+}
+
+impl Front {
+    /// Whose request this is. One that nobody admitted is nobody's.
+    fn principal(&self, context: &RequestContext<RoleServer>) -> Result<Principal, ErrorData> {
+        let admitted = match &self.door {
+            Door::Pipe(principal) => Some(principal.clone()),
+            Door::Http => http::principal(&context.extensions),
+        };
+        admitted.ok_or_else(|| ErrorData::internal_error("the request was not admitted", None))
+    }
+}
+
+impl ServerHandler for Front {
+    fn get_info(&self) -> ServerConfig {
+        let mut capabilities = ServerCapabilities::builder().enable_tools().enable_tasks().build();
+        if self.has_direct() {
+            direct::add_capabilities(&mut capabilities);
+        }
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("lockhouse", env!("CARGO_PKG_VERSION")))
+            .with_instructions(tools::INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        if self.has_direct() {
+            let meta = Some(self.list(List::Tools, request, &context).await?);
+            return Ok(ListToolsResult { meta, ..ListToolsResult::default() });
+        }
+        let tools = self.own_tools();
+        Ok(ListToolsResult::with_all_items(tools)
+            .with_ttl_ms(TOOLS_TTL_MS)
+            .with_cache_scope(CacheScope::Public))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let span = traces::asked(&request.name, trace_context(&context.meta));
+        let answer = self.called(request, context).instrument(span.clone()).await;
+        record_answer(&span, &answer);
+        answer
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let owner = self.principal(&context)?.owner();
+        self.runs.get_task(owner, &request.task_id).await
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let owner = self.principal(&context)?.owner();
+        self.runs.update_task(owner, &request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let owner = self.principal(&context)?.owner();
+        self.runs.cancel_task(owner, &request.task_id)
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.directly::<ListResourcesRequestMethod>()?;
+        let meta = Some(self.list(List::Resources, request, &context).await?);
+        Ok(ListResourcesResult { meta, ..Default::default() })
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.directly::<ListResourceTemplatesRequestMethod>()?;
+        let meta = Some(self.list(List::ResourceTemplates, request, &context).await?);
+        Ok(ListResourceTemplatesResult { meta, ..Default::default() })
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.directly::<ListPromptsRequestMethod>()?;
+        let meta = Some(self.list(List::Prompts, request, &context).await?);
+        Ok(ListPromptsResult { meta, ..Default::default() })
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.directly::<ReadResourceRequestMethod>()?;
+        self.read_directly(request, &context).await
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.directly::<GetPromptRequestMethod>()?;
+        self.prompt_directly(request, &context).await
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.directly::<CompleteRequestMethod>()?;
+        self.complete_directly(request, &context).await
+    }
+
+    #[expect(deprecated)]
+    async fn set_level(
+        &self,
+        request: rmcp::model::SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if calls_again(&context) {
+            return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
+        }
+        self.directly::<rmcp::model::SetLevelRequestMethod>()?;
+        let level = serde_json::to_value(request.level).unwrap_or_default();
+        self.set_least(level.as_str().unwrap_or_default());
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: rmcp::model::SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.directly::<rmcp::model::SubscribeRequestMethod>()?;
+        self.subscribe_directly(&request.uri, &context, true).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: rmcp::model::UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.directly::<rmcp::model::UnsubscribeRequestMethod>()?;
+        self.subscribe_directly(&request.uri, &context, false).await
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.follow_changes(&context);
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.accepted(requested)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.tell_changes(context).await
+    }
+}
+
+impl Front {
+    async fn called(
+        &self,
+        mut request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let principal = self.principal(&context)?;
+        let in_message = request.arguments.take();
+        let arguments = http::arguments(&context.extensions).or(in_message).unwrap_or_default();
+        let tool = match request.name.as_ref() {
+            "run_code" => Tool::RunCode,
+            "get_result" => Tool::GetResult,
+            "search_tools" => {
+                let client = client(&principal, &context);
+                return Ok(self.search_tools(&principal, &arguments, client.as_ref()).await.into());
+            }
+            "health" if self.supervisor.settings().health_tool => return Ok(self.health(&principal).into()),
+            other => {
+                let other = beginning(other);
+                let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
+                let unknown = || ErrorData::invalid_params(told, None);
+                request.arguments = Some(arguments);
+                return self.call_directly(request, &context).await?.ok_or_else(unknown);
+            }
+        };
+        if let Some(state) = request.request_state {
+            let said = (state.as_str(), request.input_responses.unwrap_or_default());
+            return Ok(self.resume(&principal, tool, &arguments, said, &context).await);
+        }
+        Ok(match tool {
+            Tool::RunCode => self.run_code(&principal, &arguments, &context).await,
+            Tool::GetResult => match self.outcome(&principal, &arguments, &context).await {
+                Some(response) => response,
+                None => self.get_result(&principal, &arguments).into(),
+            },
+        })
+    }
+
+    /// Our own tools, which are always the same.
+    fn own_tools(&self) -> Vec<rmcp::model::Tool> {
+        let mut tools = tools::all();
+        if self.supervisor.settings().health_tool {
+            tools.push(tools::health());
+        }
+        tools
+    }
+
+    /// Of the service alone for a client that is granted a part of the servers, as `/health` refuses it.
+    fn health(&self, principal: &Principal) -> CallToolResult {
+        let health = self.supervisor.health();
+        CallToolResult::structured(match principal.only() {
+            Some(_) => health.of_the_service_alone(),
+            None => serde_json::to_value(health).unwrap_or_default(),
+        })
+    }
+
+    /// What exists only where AI clients have a server directly.
+    fn directly<M: ConstString>(&self) -> Result<(), ErrorData> {
+        if self.has_direct() { Ok(()) } else { Err(ErrorData::method_not_found::<M>()) }
+    }
+
+    /// The same for another connection.
+    fn anew(&self) -> Self {
+        Self { direct: self.direct.anew(), ..self.clone() }
+    }
+
+    async fn search_tools(
+        &self,
+        principal: &Principal,
+        arguments: &JsonObject,
+        client: Option<&ClientName>,
+    ) -> CallToolResult {
+        match search::Asked::of(arguments) {
+            Ok(asked) => {
+                let found = search::search(&self.supervisor, principal, &asked, client);
+                CallToolResult::structured(found.await)
+            }
+            Err(message) => invalid(message),
+        }
+    }
+
+    fn get_result(&self, principal: &Principal, arguments: &JsonObject) -> CallToolResult {
+        let handle = match handle(arguments) {
+            Ok(handle) => handle,
+            Err(message) => return invalid(&message),
+        };
+        let offset = match arguments.get("offset") {
+            None | Some(Value::Null) => Some(0),
+            Some(offset) => offset.as_u64().and_then(|offset| usize::try_from(offset).ok()),
+        };
+        let Some(offset) = offset else { return invalid("offset must be a whole number from 0 on") };
+        let limit = self.supervisor.settings().shown_bytes;
+        let json = match self.supervisor.results().get(principal.owner(), &handle) {
+            Ok(json) => json,
+            Err(not_kept) => return invalid(&not_kept.to_string()),
+        };
+        match results::part(&json, offset, limit) {
+            Ok(part) => CallToolResult::structured(part),
+            Err(beyond) => invalid(&beyond.to_string()),
+        }
+    }
+}
+
+/// Under which name the policy and the audit log know the client.
+fn client(principal: &Principal, context: &RequestContext<RoleServer>) -> Option<ClientName> {
+    principal.client(context.client_info().map(|info| info.name).as_deref())
+}
+
+/// Whether the client is of the era in which a server asks by its answer.
+fn calls_again(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
+
+fn invalid(message: &str) -> CallToolResult {
+    CallToolResult::structured_error(json!({
+        "status": "error", "error": {"type": "InvalidRequest", "message": message},
+    }))
+}
+
+fn code_request(arguments: &JsonObject, owner: Owner) -> Result<CodeRequest, String> {
+    let known = ["language", "code", "session", "timeout_s", "servers"];
+    if let Some(unknown) = arguments.keys().find(|key| !known.contains(&key.as_str())) {
+        let unknown = beginning(unknown);
+        return Err(format!("unknown argument {unknown:?}: run_code takes {}", known.join(", ")));
+    }
+    let language = match arguments.get("language").and_then(Value::as_str) {
+        Some("python") => Language::Python,
+        Some("typescript" | "javascript") => Language::Typescript,
+        Some(other) => {
+            let other = beginning(other);
+            return Err(format!("unknown language {other:?}: use \"python\" or \"typescript\""));
+        }
+        None => return Err("language is missing: use \"python\" or \"typescript\"".into()),
+    };
+    let code = arguments.get("code").and_then(Value::as_str).ok_or("code is missing, or is not a string")?;
+    let timeout = match arguments.get("timeout_s") {
+        None | Some(Value::Null) => None,
+        Some(seconds) => Some(timeout(seconds)?),
+    };
+    let servers = match arguments.get("servers") {
+        None | Some(Value::Null) => None,
+        Some(names) => {
+            Some(serde_json::from_value(names.clone()).map_err(|_| "servers must be a list of names")?)
+        }
+    };
+    let session = match arguments.get("session") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(name)) => Some(SessionKey { owner, name: SessionName::new(name)? }),
+        Some(_) => return Err("session must be a string: the name of a session".into()),
+    };
+    Ok(CodeRequest { language, code: code.to_owned(), timeout, servers, session })
+}
+
+/// As much of a name that nobody knows as an answer repeats.
+fn beginning(name: &str) -> String {
+    name.chars().take(80).collect()
+}
+
+fn timeout(seconds: &Value) -> Result<Duration, String> {
+    let told = || "timeout_s must be a number of seconds above 0".to_owned();
+    let seconds = seconds.as_f64().filter(|seconds| *seconds > 0.0).ok_or_else(told)?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| told())
+}
+
+/// What a client says of its trace.
+fn trace_context(meta: &RequestMetaObject) -> TraceContext {
+    TraceContext {
+        parent: meta.get_traceparent().map(str::to_owned),
+        state: meta.get_tracestate().map(str::to_owned),
+    }
+}
+
+fn record_answer(span: &Span, answer: &Result<CallToolResponse, ErrorData>) {
+    match answer {
+        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => {
+            traces::fail(span, "tool_error");
+        }
+        Ok(_) => {}
+        Err(error) => traces::answered_with_error(span, error.code.0),
+    }
+}

@@ -1,0 +1,257 @@
+//! A control group for each worker, where this process was given a part of the hierarchy (cgroup v2, `Delegate=`).
+//!
+//! It bounds what resource limits cannot: the tasks of one worker apart from all others, and memory that the kernel holds for
+//! it. The layout below the group that the supervisor was started in, `G`:
+//!
+//! ```text
+//! G/supervisor    this process and its zygotes: a group with children may hold no process of its own
+//! G/worker-PID    memory.max, memory.swap.max 0, memory.oom.group 1, pids.max
+//! ```
+
+use std::io::{Error, ErrorKind};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use nix::poll::{PollFd, PollFlags, poll};
+
+const ROOT: &str = "/sys/fs/cgroup";
+const CONTROLLERS: [&str; 2] = ["memory", "pids"];
+const ENABLE: &str = "+memory +pids";
+const OWN: &str = "supervisor";
+/// Threads of one worker.
+const TASKS_MAX: u32 = 256;
+/// What the kernel holds for a worker beyond what its resource limits count, bytes.
+const KERNEL_MEMORY_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The part of the hierarchy that is ours.
+#[derive(Clone, Debug)]
+pub struct ControlGroups {
+    directory: PathBuf,
+}
+
+/// One worker's group, removed with it.
+#[derive(Debug)]
+pub(super) struct WorkerGroup {
+    directory: PathBuf,
+}
+
+impl ControlGroups {
+    /// Takes possession of the group that this process is in.
+    ///
+    /// # Errors
+    /// Why there is none for us, in a short phrase.
+    pub fn take() -> Result<Self, String> {
+        let own = std::fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
+        let path = own.lines().find_map(|line| line.strip_prefix("0::/")).ok_or("no cgroup v2 hierarchy")?;
+        let may_take = |group: &Path| !nix::unistd::geteuid().is_root() || is_delegated(group);
+        Self::take_in(Path::new(ROOT), path, may_take)
+    }
+
+    fn take_in(root: &Path, path: &str, may_take: fn(&Path) -> bool) -> Result<Self, String> {
+        // Started by a supervisor that has done this already, or started anew in its place.
+        let path = match path.rsplit_once('/').unwrap_or(("", path)) {
+            (above, OWN) => above,
+            _ => path,
+        };
+        if path.is_empty() {
+            return Err("this process is in the root group, which is nobody's to divide".into());
+        }
+        let directory = root.join(path);
+        let offered = read(&directory, "cgroup.controllers")?;
+        let missing = CONTROLLERS.iter().find(|needed| !offered.split(' ').any(|given| given == **needed));
+        if let Some(missing) = missing {
+            return Err(format!("the {missing} controller is not delegated"));
+        }
+        if !may_take(&directory) {
+            return Err("the group of this process is systemd's own, without Delegate=".into());
+        }
+        let own = directory.join(OWN);
+        create(&own).map_err(|error| format!("{} is not delegated: {error}", directory.display()))?;
+        write(&own, "cgroup.procs", "0")?;
+        match write(&directory, "cgroup.subtree_control", ENABLE) {
+            Ok(()) => {
+                remove_leftovers(&directory);
+                Ok(Self { directory })
+            }
+            Err(reason) => {
+                let _ = write(&directory, "cgroup.procs", "0");
+                let _ = std::fs::remove_dir(&own);
+                Err(format!("other processes share this process's group ({reason})"))
+            }
+        }
+    }
+
+    /// Moves a worker that has not run anything yet into a group of its own.
+    pub(super) fn admit(&self, pid: i32, memory_bytes: u64) -> Result<WorkerGroup, String> {
+        let group = WorkerGroup { directory: self.directory.join(format!("worker-{pid}")) };
+        let directory = &group.directory;
+        // One that was left with this number has counted ends of another worker.
+        let _ = std::fs::remove_dir(directory);
+        create(directory).map_err(|error| error.to_string())?;
+        write(directory, "memory.max", &(memory_bytes + KERNEL_MEMORY_BYTES).to_string())?;
+        // A kernel without swap accounting has no such file, and no swap to bound.
+        match write(directory, "memory.swap.max", "0") {
+            Err(_) if !directory.join("memory.swap.max").exists() => {}
+            written => written?,
+        }
+        write(directory, "memory.oom.group", "1")?;
+        write(directory, "pids.max", &TASKS_MAX.to_string())?;
+        write(directory, "cgroup.procs", &pid.to_string())?;
+        Ok(group)
+    }
+}
+
+impl WorkerGroup {
+    /// Whether the kernel ended the worker for want of memory.
+    pub(super) fn was_out_of_memory(&self) -> bool {
+        let events = read(&self.directory, "memory.events").unwrap_or_default();
+        events.lines().any(|line| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0"))
+    }
+}
+
+impl Drop for WorkerGroup {
+    /// The worker is killed, and its group can be removed once it has left.
+    fn drop(&mut self) {
+        let leaving = Leaving(std::mem::take(&mut self.directory));
+        if leaving.is_removed() {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            for _ in 0..REMOVALS_MAX {
+                tokio::time::sleep(REMOVAL_PAUSE).await;
+                if leaving.is_removed() {
+                    return;
+                }
+            }
+            tracing::warn!("a worker's control group is still in use: {}", leaving.0.display());
+            std::mem::forget(leaving);
+        });
+    }
+}
+
+/// A group whose worker is killed. Dropped with the runtime at the very end, when nobody can come back to it, it waits.
+struct Leaving(PathBuf);
+
+impl Leaving {
+    fn is_removed(&self) -> bool {
+        !matches!(std::fs::remove_dir(&self.0), Err(error) if error.kind() == ErrorKind::ResourceBusy)
+    }
+
+    /// Until the kernel says that the group has no process left: it marks this file as changed.
+    fn wait(&self) -> Result<(), Error> {
+        let events = std::fs::File::open(self.0.join("cgroup.events"))?;
+        events.read_at(&mut [0; 64], 0)?;
+        if !self.is_removed() {
+            poll(&mut [PollFd::new(events.as_fd(), PollFlags::POLLPRI)], LAST_WAIT)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        // What cannot be waited for is removed by the next supervisor.
+        if !self.is_removed() && self.wait().is_ok() {
+            self.is_removed();
+        }
+    }
+}
+
+const REMOVAL_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
+const REMOVALS_MAX: u32 = 250;
+/// For each worker that is left at the end; milliseconds.
+const LAST_WAIT: u16 = 500;
+
+/// Root may write everywhere, which does not make it right: systemd marks what it leaves to others.
+#[allow(unsafe_code, reason = "getxattr has no wrapper in nix")]
+fn is_delegated(directory: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let Ok(path) = std::ffi::CString::new(directory.as_os_str().as_bytes()) else { return false };
+    [c"user.delegate", c"trusted.delegate"].iter().any(|name| {
+        let mut value = [0_u8; 1];
+        // SAFETY: both names are live C strings, and the value has the length that is told.
+        let length = unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), value.as_mut_ptr().cast(), 1) };
+        length == 1 && value == *b"1"
+    })
+}
+
+/// Groups of workers whose supervisor did not live to remove them. Those in use stay, and so do those of workers that
+/// another supervisor is about to move in.
+fn remove_leftovers(directory: &Path) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix("worker-"));
+        if pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            let _ = std::fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// A group that is there already was left by a process with this number that did not end in order; it is empty.
+fn create(directory: &Path) -> Result<(), Error> {
+    match std::fs::create_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        created => created,
+    }
+}
+
+fn read(directory: &Path, file: &str) -> Result<String, String> {
+    let text = std::fs::read_to_string(directory.join(file)).map_err(|error| format!("{file}: {error}"))?;
+    Ok(text.trim().to_owned())
+}
+
+fn write(directory: &Path, file: &str, text: &str) -> Result<(), String> {
+    std::fs::write(directory.join(file), text).map_err(|error| format!("{file}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_is_not_ours_is_told_in_words() {
+        let root = tempfile::tempdir().expect("a directory");
+        let refusal = |path: &str| ControlGroups::take_in(root.path(), path, |_| true).expect_err("not ours");
+        assert_eq!(refusal(""), "this process is in the root group, which is nobody's to divide");
+        assert!(refusal("gone").starts_with("cgroup.controllers: "), "{}", refusal("gone"));
+        let group = root.path().join("some.scope");
+        std::fs::create_dir(&group).expect("a directory");
+        std::fs::write(group.join("cgroup.controllers"), "cpu pids\n").expect("a file");
+        assert_eq!(refusal("some.scope"), "the memory controller is not delegated");
+        assert_eq!(refusal("some.scope/supervisor"), "the memory controller is not delegated");
+        // Named alike, and somebody else's.
+        assert!(refusal("some.scope/my-supervisor").starts_with("cgroup.controllers: "));
+    }
+
+    #[test]
+    fn a_worker_gets_its_bounds_before_it_is_moved() {
+        let root = tempfile::tempdir().expect("a directory");
+        let group = root.path().join("some.scope");
+        std::fs::create_dir_all(&group).expect("a directory");
+        std::fs::write(group.join("cgroup.controllers"), "cpu memory pids\n").expect("a file");
+        // No process has this number, and every kernel a first one.
+        for left in ["worker-99999999", "worker-1"] {
+            std::fs::create_dir(group.join(left)).expect("a directory");
+        }
+        let groups = ControlGroups::take_in(root.path(), "some.scope/supervisor", |_| true).expect("ours");
+        assert_eq!(read(&group, "cgroup.subtree_control").as_deref(), Ok(ENABLE));
+        assert_eq!(["worker-99999999", "worker-1"].map(|left| group.join(left).exists()), [false, true]);
+        let worker = groups.admit(7, 1 << 20).expect("a group");
+        for (file, content) in [
+            ("memory.max", ((1 << 20) + KERNEL_MEMORY_BYTES).to_string()),
+            ("memory.oom.group", "1".into()),
+            ("pids.max", TASKS_MAX.to_string()),
+            ("cgroup.procs", "7".into()),
+        ] {
+            assert_eq!(read(&worker.directory, file), Ok(content), "{file}");
+        }
+        std::fs::write(worker.directory.join("memory.events"), "oom 1\noom_kill 1\n").expect("a file");
+        assert!(worker.was_out_of_memory());
+        std::fs::write(worker.directory.join("memory.events"), "oom 1\noom_kill 0\n").expect("a file");
+        assert!(!worker.was_out_of_memory());
+        std::mem::forget(worker);
+    }
+}

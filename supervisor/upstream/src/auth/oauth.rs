@@ -1,0 +1,98 @@
+//! OAuth 2.1 as rmcp does it. What an authorization server is asked for, and nothing of how it is kept.
+//!
+//! rmcp's manager refuses addresses that the server's metadata names in a private network, unless the server itself is
+//! configured at an address of the same kind.
+
+use rmcp::transport::JwtSigningAlgorithm;
+use rmcp::transport::auth::{
+    AuthError, AuthorizationManager, AuthorizationMetadataResolution, ClientCredentialsConfig,
+    CredentialStore, InMemoryCredentialStore, StoredCredentials,
+};
+use url::Url;
+
+use super::tokens::Kept;
+use crate::definition::OAuthClient;
+
+/// A manager that knows the server's authorization server, with a store of its own.
+pub(super) struct Discovered {
+    pub(super) manager: AuthorizationManager,
+    pub(super) store: InMemoryCredentialStore,
+    pub(super) resolution: AuthorizationMetadataResolution,
+}
+
+/// Finds the authorization server, by what the server said when it refused a request if that is known.
+pub(super) async fn discover(url: &Url, challenge: Option<&str>) -> Result<Discovered, AuthError> {
+    let mut manager = AuthorizationManager::new(url.clone()).await?;
+    let store = InMemoryCredentialStore::new();
+    manager.set_credential_store(store.clone());
+    let resolution = manager.resolve_metadata_from_challenge(challenge).await?;
+    manager.set_metadata(resolution.metadata.clone());
+    Ok(Discovered { manager, store, resolution })
+}
+
+/// Renews a token that has a refresh token.
+pub(super) async fn refresh(url: &Url, kept: &Kept) -> Result<StoredCredentials, AuthError> {
+    let credentials = kept.credentials.clone().ok_or(AuthError::AuthorizationRequired)?;
+    let Discovered { mut manager, store, .. } = discover(url, None).await?;
+    store.save(credentials).await?;
+    // No, if the server is now under another authorization server.
+    if !manager.initialize_from_store().await? {
+        return Err(AuthError::AuthorizationRequired);
+    }
+    // From the store it has the client's name and not its secret.
+    manager.configure_client(kept.client())?;
+    manager.refresh_token().await?;
+    store.load().await?.ok_or(AuthError::AuthorizationRequired)
+}
+
+/// A token for a service, which nobody is asked for.
+pub(super) async fn service(url: &Url, client: &OAuthClient) -> Result<StoredCredentials, AuthError> {
+    let (url, client) = (url.clone(), client.clone());
+    let runtime = tokio::runtime::Handle::current();
+    // rmcp's future stays on the thread that made it.
+    let asked = tokio::task::spawn_blocking(move || runtime.block_on(exchange(&url, &client))).await;
+    asked.unwrap_or_else(|error| Err(AuthError::InternalError(error.to_string())))
+}
+
+async fn exchange(url: &Url, client: &OAuthClient) -> Result<StoredCredentials, AuthError> {
+    let config = credentials(url, client).map_err(AuthError::ClientCredentialsError)?;
+    let Discovered { mut manager, store, .. } = discover(url, None).await?;
+    manager.validate_client_credentials_metadata(&config)?;
+    manager.configure_client_credentials(&config)?;
+    manager.exchange_client_credentials(&config).await?;
+    store.load().await?.ok_or(AuthError::AuthorizationRequired)
+}
+
+/// What a service presents. The error says what is wrong with the configuration.
+pub(super) fn credentials(url: &Url, client: &OAuthClient) -> Result<ClientCredentialsConfig, String> {
+    let client_id = client.client_id.clone().ok_or("its oauth.client_id is missing")?;
+    let (scopes, resource) = (client.scopes.clone(), Some(url.to_string()));
+    match (&client.private_key, &client.client_secret) {
+        (Some(key), _) => Ok(ClientCredentialsConfig::PrivateKeyJwt {
+            client_id,
+            signing_key: key.as_bytes().to_vec(),
+            signing_algorithm: algorithm(client.signing_algorithm.as_deref())?,
+            token_endpoint_audience: None,
+            scopes,
+            resource,
+        }),
+        (None, Some(secret)) => Ok(ClientCredentialsConfig::ClientSecret {
+            client_id,
+            client_secret: secret.clone(),
+            scopes,
+            resource,
+        }),
+        (None, None) => Err("its oauth.client_secret or oauth.private_key is missing".into()),
+    }
+}
+
+fn algorithm(name: Option<&str>) -> Result<JwtSigningAlgorithm, String> {
+    match name {
+        None | Some("RS256") => Ok(JwtSigningAlgorithm::RS256),
+        Some("RS384") => Ok(JwtSigningAlgorithm::RS384),
+        Some("RS512") => Ok(JwtSigningAlgorithm::RS512),
+        Some("ES256") => Ok(JwtSigningAlgorithm::ES256),
+        Some("ES384") => Ok(JwtSigningAlgorithm::ES384),
+        Some(_) => Err("its oauth.signing_algorithm is none of RS256, RS384, RS512, ES256 and ES384".into()),
+    }
+}

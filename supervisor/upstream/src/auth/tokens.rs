@@ -1,0 +1,226 @@
+//! The tokens of one server, in a file that only their owner can read.
+
+use std::fs::{DirBuilder, File};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use lockhouse_protocol::ServerName;
+use nix::fcntl::{Flock, FlockArg};
+use rmcp::transport::auth::{OAuthClientConfig, StoredCredentials};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use data_encoding::HEXLOWER;
+use lockhouse_base::files;
+
+/// Bytes of one file.
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+/// How long another process may take to renew a token, and how often it is looked.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
+const LOCK_EVERY: Duration = Duration::from_millis(50);
+/// Hexadecimal digits of the hash of a URL: enough to tell the URLs of one person's servers apart.
+const HASH_DIGITS: usize = 16;
+/// Scopes that a server may want besides those that it has granted.
+const WANTED_SCOPES_MAX: usize = 64;
+/// A token that expires sooner is not sent: it might expire on the way.
+const MARGIN: Duration = Duration::from_secs(30);
+
+/// Why tokens cannot be read or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenFileError {
+    #[error("no place to keep tokens: set HOME, XDG_STATE_HOME or STATE_DIRECTORY")]
+    NoPlace,
+    #[error("cannot use {path}: {source}")]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("{path} holds tokens and is not used: {reason}; {advice}")]
+    Exposed { path: PathBuf, reason: &'static str, advice: &'static str },
+    #[error("{path} is damaged; log in again")]
+    Damaged { path: PathBuf },
+    #[error("another process has held {path} for too long")]
+    Locked { path: PathBuf },
+}
+
+/// Where the tokens for one server at one URL are.
+#[derive(Clone)]
+pub(super) struct TokenFile {
+    path: PathBuf,
+}
+
+/// What is in it. Not for printing.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Kept {
+    /// The server that they are for.
+    pub(super) url: String,
+    pub(super) client_id: String,
+    pub(super) client_secret: Option<String>,
+    pub(super) redirect_uri: String,
+    pub(super) credentials: Option<StoredCredentials>,
+    /// Scopes that a request wanted and the token did not have.
+    #[serde(default)]
+    pub(super) wanted_scopes: Vec<String>,
+}
+
+/// One access token.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) secret: String,
+    pub(super) expires: Option<SystemTime>,
+}
+
+impl Token {
+    pub(super) fn of(credentials: &StoredCredentials) -> Option<Self> {
+        let answer = Answer::of(credentials)?;
+        let lasts = credentials.token_received_at.zip(answer.expires_in);
+        let until = lasts.and_then(|(received, lasts)| received.checked_add(lasts));
+        let expires = until.and_then(|until| UNIX_EPOCH.checked_add(Duration::from_secs(until)));
+        Some(Self { secret: answer.access_token, expires })
+    }
+
+    pub(super) fn is_fresh(&self) -> bool {
+        self.lasts(MARGIN)
+    }
+
+    pub(super) fn lasts(&self, time: Duration) -> bool {
+        self.expires.is_none_or(|expires| expires > SystemTime::now() + time)
+    }
+}
+
+/// The parts of an authorization server's answer that matter here, as RFC 6749 names them.
+#[derive(Deserialize)]
+struct Answer {
+    access_token: String,
+    refresh_token: Option<IgnoredAny>,
+    expires_in: Option<u64>,
+}
+
+impl Answer {
+    fn of(credentials: &StoredCredentials) -> Option<Self> {
+        let answer = serde_json::to_value(credentials.token_response.as_ref()?).ok()?;
+        serde_json::from_value(answer).ok()
+    }
+}
+
+impl Kept {
+    pub(super) fn is_renewable(&self) -> bool {
+        let answer = self.credentials.as_ref().and_then(Answer::of);
+        answer.is_some_and(|answer| answer.refresh_token.is_some())
+    }
+
+    pub(super) fn token(&self) -> Option<Token> {
+        Token::of(self.credentials.as_ref()?)
+    }
+
+    pub(super) fn client(&self) -> OAuthClientConfig {
+        let client = OAuthClientConfig::new(&self.client_id, &self.redirect_uri);
+        match &self.client_secret {
+            Some(secret) => client.with_client_secret(secret),
+            None => client,
+        }
+    }
+
+    /// What was granted and what was found wanting.
+    pub(super) fn scopes(&self) -> Vec<String> {
+        let granted = self.credentials.iter().flat_map(|credentials| &credentials.granted_scopes);
+        granted.chain(&self.wanted_scopes).cloned().collect()
+    }
+}
+
+impl TokenFile {
+    /// By name and URL: another URL does not get what this one was given.
+    pub(super) fn of(name: &ServerName, url: &url::Url) -> Result<Self, TokenFileError> {
+        let directory = lockhouse_base::directories::state().ok_or(TokenFileError::NoPlace)?.join("tokens");
+        let hash = HEXLOWER.encode(&Sha256::digest(url.as_str()));
+        Ok(Self { path: directory.join(format!("{name}-{}.json", &hash[..HASH_DIGITS])) })
+    }
+
+    pub(super) fn load(&self) -> Result<Option<Kept>, TokenFileError> {
+        let file = match files::open_to_read(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.failed(error)),
+        };
+        self.check(&self.path, &file.metadata().map_err(|error| self.failed(error))?)?;
+        let mut text = String::new();
+        let read = file.take(FILE_BYTES_MAX).read_to_string(&mut text);
+        read.map_err(|error| self.failed(error))?;
+        let damaged = |_| TokenFileError::Damaged { path: self.path.clone() };
+        serde_json::from_str(&text).map(Some).map_err(damaged)
+    }
+
+    /// Whole or not at all.
+    pub(super) fn save(&self, kept: &Kept) -> Result<(), TokenFileError> {
+        self.make_directory()?;
+        let text = serde_json::to_string(kept).map_err(|error| self.failed(error.into()))?;
+        files::replace_for_good(&self.path, text.as_bytes()).map_err(|error| self.failed(error))
+    }
+
+    /// Whether there was anything to forget.
+    pub(super) fn forget(&self) -> Result<bool, TokenFileError> {
+        match std::fs::remove_file(&self.path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// Alone among all processes, until this is dropped.
+    pub(super) async fn lock(&self) -> Result<Flock<File>, TokenFileError> {
+        self.make_directory()?;
+        let path = self.path.with_extension("lock");
+        let mut file = files::open_to_append(&path).map_err(|error| self.failed(error))?;
+        let deadline = tokio::time::Instant::now() + LOCK_TIMEOUT;
+        loop {
+            file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => return Ok(lock),
+                Err((file, nix::errno::Errno::EWOULDBLOCK)) => file,
+                Err((_, error)) => return Err(self.failed(error.into())),
+            };
+            if tokio::time::Instant::now() >= deadline {
+                return Err(TokenFileError::Locked { path });
+            }
+            tokio::time::sleep(LOCK_EVERY).await;
+        }
+    }
+
+    /// Remembers what a request wanted, for the next time when someone logs in.
+    pub(super) async fn want(&self, scopes: &str) -> Result<(), TokenFileError> {
+        let _lock = self.lock().await?;
+        let Some(mut kept) = self.load()? else { return Ok(()) };
+        let known = kept.scopes();
+        let new = scopes.split_ascii_whitespace().filter(|scope| !known.iter().any(|known| known == scope));
+        let room = WANTED_SCOPES_MAX.saturating_sub(kept.wanted_scopes.len());
+        let new: Vec<String> = new.take(room).map(str::to_owned).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        kept.wanted_scopes.extend(new);
+        self.save(&kept)
+    }
+
+    fn make_directory(&self) -> Result<(), TokenFileError> {
+        let directory = self.path.parent().unwrap_or(Path::new("/"));
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| self.failed(error))?;
+        let metadata = std::fs::symlink_metadata(directory).map_err(|error| self.failed(error))?;
+        self.check(directory, &metadata)
+    }
+
+    /// That nobody else can read or replace it.
+    fn check(&self, path: &Path, metadata: &std::fs::Metadata) -> Result<(), TokenFileError> {
+        let exposed = |reason, advice| Err(TokenFileError::Exposed { path: path.to_owned(), reason, advice });
+        if metadata.uid() != nix::unistd::geteuid().as_raw() {
+            return exposed("it belongs to another user", "remove it and log in again");
+        }
+        if metadata.mode() & 0o077 != 0 {
+            return exposed("others than its owner have access to it", "take that away with chmod go=");
+        }
+        Ok(())
+    }
+
+    fn failed(&self, source: std::io::Error) -> TokenFileError {
+        TokenFileError::Io { path: self.path.clone(), source }
+    }
+}

@@ -1,0 +1,132 @@
+//! Programs of classic BPF for seccomp: a few instructions, and how one is installed.
+//!
+//! A program compares what the kernel itself reads: each argument that is looked at here is an `int`, of which the kernel
+//! takes the low half.
+#![allow(unsafe_code, reason = "seccomp(2) has no wrapper in nix")]
+
+use std::io;
+
+pub(super) use libc::sock_filter;
+
+/// Offsets in `struct seccomp_data`.
+const NUMBER: u32 = 0;
+const ARCHITECTURE: u32 = 4;
+const ARGUMENTS: u32 = 16;
+
+/// `AUDIT_ARCH_X86_64` and `AUDIT_ARCH_AARCH64`, from linux/audit.h.
+#[cfg(target_arch = "x86_64")]
+const OWN_ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const OWN_ARCHITECTURE: u32 = 0xc000_00b7;
+
+/// The bit of x32 calls, which no number of another architecture has.
+const X32: u32 = 0x4000_0000;
+
+pub(super) const ALLOWED: u32 = libc::SECCOMP_RET_ALLOW;
+/// As a kernel answers that does not have the call.
+pub(super) const UNKNOWN: u32 = refused(libc::ENOSYS);
+
+pub(super) const fn refused(errno: i32) -> u32 {
+    libc::SECCOMP_RET_ERRNO | errno as u32
+}
+
+/// What stands before every rule: calls under numbers of another architecture are none that the rules know. Leaves the
+/// number of the call to be compared.
+#[rustfmt::skip] // One instruction a line.
+pub(super) const HEAD: [sock_filter; 6] = [
+    load(ARCHITECTURE),
+    when(equals(OWN_ARCHITECTURE), 1, 0),
+    answer(libc::SECCOMP_RET_KILL_PROCESS),          // i386 has other numbers, and many calls in one of them.
+    load(NUMBER),
+    when(at_least(X32), 0, 1),
+    answer(UNKNOWN),                                 // x32 has the same calls under other numbers.
+];
+
+/// The low half of an argument.
+pub(super) const fn argument(index: u32) -> sock_filter {
+    load(ARGUMENTS + 8 * index)
+}
+
+const fn load(offset: u32) -> sock_filter {
+    instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset)
+}
+
+pub(super) const fn and(mask: u32) -> sock_filter {
+    instruction(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, mask)
+}
+
+pub(super) const fn answer(verdict: u32) -> sock_filter {
+    instruction(libc::BPF_RET | libc::BPF_K, 0, 0, verdict)
+}
+
+/// Skips so many instructions if it is so, and so many if it is not.
+pub(super) const fn when((comparison, value): (u32, u32), so: u8, not: u8) -> sock_filter {
+    instruction(libc::BPF_JMP | comparison | libc::BPF_K, so, not, value)
+}
+
+pub(super) const fn equals(value: u32) -> (u32, u32) {
+    (libc::BPF_JEQ, value)
+}
+
+const fn at_least(value: u32) -> (u32, u32) {
+    (libc::BPF_JGE, value)
+}
+
+const fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
+    sock_filter { code: code as u16, jt, jf, k }
+}
+
+/// Installs a program on this process, for good. It must have `no_new_privs`.
+pub(super) fn install(program: &[sock_filter]) -> io::Result<()> {
+    let header = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+    // SAFETY: the header points at a live program of its stated length.
+    match unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const header) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// What the kernel would answer to a call, by an interpreter of the few instructions that there are.
+    fn verdict(program: &[sock_filter], architecture: u32, number: u32, arguments: &[u32]) -> u32 {
+        let word = |offset| match offset {
+            ARCHITECTURE => architecture,
+            NUMBER => number,
+            ARGUMENTS.. => arguments[((offset - ARGUMENTS) / 8) as usize],
+            other => panic!("reads at {other}"),
+        };
+        let (mut at, mut accumulator) = (0, 0);
+        loop {
+            let sock_filter { code, jt, jf, k } = program[at];
+            let mut jump = |so| at += usize::from(if so { jt } else { jf });
+            match code {
+                0x20 => accumulator = word(k),
+                0x54 => accumulator &= k,
+                0x15 => jump(accumulator == k),
+                0x35 => jump(accumulator >= k),
+                0x06 => return k,
+                other => panic!("instruction {other:#x}"),
+            }
+            at += 1;
+        }
+    }
+
+    /// What becomes of a call of this architecture.
+    pub fn own(program: &[sock_filter], number: libc::c_long, arguments: &[u32]) -> u32 {
+        verdict(program, OWN_ARCHITECTURE, number as u32, arguments)
+    }
+
+    /// Checks that no call gets through under a number of another architecture.
+    pub fn check_other_numbers(program: &[sock_filter]) {
+        const I386: u32 = 0x4000_0003;
+        for number in 0..600 {
+            let x32 = verdict(program, OWN_ARCHITECTURE, number | X32, &[1, 1, 1]);
+            assert_eq!(x32, UNKNOWN, "x32 call {number}");
+            let i386 = verdict(program, I386, number, &[1, 1, 1]);
+            assert_eq!(i386, libc::SECCOMP_RET_KILL_PROCESS, "i386 call {number}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Tools whose schemas ask for parameters in headers (`x-mcp-header`).
+//!
+//! rmcp sends those headers, and refuses tools that ask wrongly, as long as it sees their schemas. So a list with such
+//! tools passes through rmcp as these tools alone, with its raw text beside them; all others pass as text.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rmcp::model::{CustomResult, JsonObject, ListToolsResult, MetaObject, ServerResult, Tool};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::load::Load;
+use crate::entries::Entries;
+use crate::inbound::TYPED_BYTES_MAX;
+use lockhouse_base::json;
+
+const ANNOTATION: &str = "\"x-mcp-header\"";
+/// Where the raw text travels.
+const RAW: &str = "lockhouse/raw";
+
+/// What rmcp needs of a tool.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Annotated {
+    name: String,
+    input_schema: JsonObject,
+}
+
+/// The result of `tools/list`, for rmcp.
+pub(super) fn listed(result: &RawValue, load: &Load) -> ServerResult {
+    let mut room = TYPED_BYTES_MAX;
+    let mut fits = |tool: &&RawValue| {
+        let left = room.checked_sub(tool.get().len());
+        room = left.unwrap_or(room);
+        left.is_some()
+    };
+    let annotated = tools(result.get()).kept.into_iter().filter(|tool| tool.get().contains(ANNOTATION));
+    let mut annotated = annotated.peekable();
+    let text = Value::String(result.get().to_owned());
+    if annotated.peek().is_none() {
+        return ServerResult::CustomResult(CustomResult(text));
+    }
+    let seen = annotated.filter(|tool| fits(tool)).filter_map(|tool| {
+        json::tree(tool.get().as_bytes(), usize::MAX).ok()?;
+        let Annotated { name, input_schema } = serde_json::from_str(tool.get()).ok()?;
+        load.annotated(tool.get().len());
+        Some(Tool::new(name, Cow::Borrowed(""), Arc::new(input_schema)))
+    });
+    let mut list = ListToolsResult::with_all_items(seen.collect());
+    list.meta = Some(MetaObject(JsonObject::from_iter([(RAW.to_owned(), text)])));
+    ServerResult::ListToolsResult(list)
+}
+
+/// The text of the list without the tools that rmcp refused, or that were too large to be looked at. `None` if the list
+/// does not come from [`listed`].
+pub(crate) fn raw(list: ListToolsResult) -> Option<String> {
+    let Value::String(text) = list.meta?.0.remove(RAW)? else { return None };
+    let accepted: BTreeSet<&str> = list.tools.iter().map(|tool| &*tool.name).collect();
+    let is_usable = |tool: &&RawValue| {
+        !tool.get().contains(ANNOTATION) || name(tool).is_some_and(|name| accepted.contains(name.as_str()))
+    };
+    let Entries { kept: all, has_more } = tools(&text);
+    let usable: Vec<_> = all.iter().copied().filter(is_usable).collect();
+    // Of a list that is too long only the tools that were looked at are handed on.
+    if usable.len() == all.len() && !has_more {
+        return Some(text);
+    }
+    tracing::warn!("left out {} tools that ask for headers in an invalid way", all.len() - usable.len());
+    let usable = to_raw_value(&usable).ok()?;
+    let mut page: BTreeMap<String, &RawValue> = serde_json::from_str(&text).ok()?;
+    page.insert("tools".into(), &usable);
+    serde_json::to_string(&page).ok()
+}
+
+fn tools(page: &str) -> Entries<'_> {
+    #[derive(Deserialize)]
+    struct Page<'a> {
+        #[serde(borrow, default)]
+        tools: Entries<'a>,
+    }
+    serde_json::from_str::<Page<'_>>(page).map(|page| page.tools).unwrap_or_default()
+}
+
+fn name(tool: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    serde_json::from_str::<Named>(tool.get()).ok().map(|named| named.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::broken::Broken;
+
+    fn list(page: &str) -> ServerResult {
+        let page = RawValue::from_string(page.into()).expect("JSON");
+        listed(&page, &Load::new(Broken::default()))
+    }
+
+    #[test]
+    fn a_list_passes_as_text_with_or_without_what_rmcp_sees_of_it() {
+        let tool = |name: &str, more: &str| {
+            format!(r#"{{"name": "{name}", "inputSchema": {{{more}}}, "ours": 1.0}}"#)
+        };
+        let annotated = r#""properties": {"a": {"type": "string", "x-mcp-header": "A"}}"#;
+        let plain = format!(r#"{{"tools": [{}]}}"#, tool("plain", ""));
+        assert!(
+            matches!(list(&plain), ServerResult::CustomResult(CustomResult(Value::String(text))) if text == plain)
+        );
+
+        let mixed = [tool("plain", ""), tool("good", annotated), tool("bad", annotated)].join(", ");
+        let page = format!(r#"{{"tools": [{mixed}], "nextCursor": "n"}}"#);
+        let ServerResult::ListToolsResult(mut list) = list(&page) else { panic!("not for rmcp") };
+        assert_eq!(raw(list.clone()).as_deref(), Some(&*page));
+        list.tools.retain(|tool| tool.name != "bad");
+        let left: Value = serde_json::from_str(&raw(list).expect("text")).expect("JSON");
+        let names: Vec<_> =
+            left["tools"].as_array().into_iter().flatten().map(|tool| &tool["name"]).collect();
+        assert_eq!(names, ["plain", "good"]);
+        assert_eq!((&left["nextCursor"], &left["tools"][0]["ours"]), (&"n".into(), &1.0.into()));
+    }
+}

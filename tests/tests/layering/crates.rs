@@ -1,0 +1,115 @@
+//! The edges between crates, and what no crate may bring along.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use lockhouse_tests::{Table, ensure, equal};
+use serde_json::Value;
+
+use crate::source::root;
+
+/// The crates of the product, each with those that it knows; a crate knows only crates above it in this list.
+pub(crate) const CRATES: [(&str, &str, &[&str]); 13] = [
+    ("lockhouse-protocol", "protocol/src", &[]),
+    ("lockhouse-policies", "policies/src", &["protocol"]),
+    ("lockhouse-worker", "worker/src", &["protocol"]),
+    ("lockhouse-python", "worker/python/src", &["protocol", "worker"]),
+    ("lockhouse-base", "supervisor/base/src", &["protocol", "policies"]),
+    ("lockhouse-catalog", "supervisor/catalog/src", &["protocol", "policies", "base"]),
+    ("lockhouse-audit", "supervisor/audit/src", &["protocol", "policies", "base"]),
+    ("lockhouse-pool", "supervisor/pool/src", &["protocol", "policies", "base"]),
+    ("lockhouse-upstream", "supervisor/upstream/src", &["protocol", "policies", "base", "catalog", "audit"]),
+    ("lockhouse-gate", "supervisor/gate/src", &["protocol", "policies", "base", "catalog", "audit", "upstream"]),
+    (
+        "lockhouse-engine",
+        "supervisor/engine/src",
+        &["protocol", "policies", "base", "catalog", "audit", "pool", "upstream", "gate"],
+    ),
+    (
+        "lockhouse-front",
+        "supervisor/front/src",
+        &["protocol", "policies", "base", "catalog", "audit", "upstream", "gate", "engine"],
+    ),
+    (
+        "lockhouse",
+        "supervisor/src",
+        &["protocol", "policies", "base", "catalog", "audit", "pool", "upstream", "gate", "engine", "front"],
+    ),
+];
+const TESTS: &str = "lockhouse-tests";
+
+/// What the sealed side may not have, directly or through another crate.
+const NOT_IN_THE_WORKER: [&str; 4] = ["tokio", "hyper", "reqwest", "rmcp"];
+
+fn cargo(arguments: &[&str]) -> String {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo).current_dir(root()).args(arguments).output().unwrap();
+    assert!(output.status.success(), "cargo {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Each crate of the workspace with the names of what it depends on, in any way.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let metadata = cargo(&["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"]);
+    let metadata: Value = serde_json::from_str(&metadata).unwrap();
+    let name = |of: &Value| of["name"].as_str().unwrap().to_owned();
+    let dependencies =
+        |package: &Value| package["dependencies"].as_array().unwrap().iter().map(name).collect();
+    let packages = metadata["packages"].as_array().unwrap();
+    packages.iter().map(|package| (name(package), dependencies(package))).collect()
+}
+
+#[test]
+fn crates_know_each_other_as_designed() {
+    let dependencies = dependencies();
+    let members: BTreeSet<&str> = dependencies.keys().map(String::as_str).collect();
+    let mut table = Table::new("edges between the crates of the workspace");
+    for (at, (name, _, designed)) in CRATES.iter().enumerate() {
+        let designed: BTreeSet<String> = designed.iter().map(|known| format!("lockhouse-{known}")).collect();
+        let ours = |known: &&String| members.contains(known.as_str());
+        let found: BTreeSet<String> = dependencies[*name].iter().filter(ours).cloned().collect();
+        table.row(format!("{name} knows what it is designed to know"), equal(found, designed.clone()));
+        let above: BTreeSet<&str> = CRATES[..at].iter().map(|(name, ..)| *name).collect();
+        let upwards: Vec<&String> = designed.iter().filter(|known| !above.contains(known.as_str())).collect();
+        table.row(format!("{name} never knows a crate below it in the list"), ensure(upwards.is_empty(), upwards));
+    }
+    let designed: BTreeSet<&str> = CRATES.iter().map(|(name, ..)| *name).chain([TESTS]).collect();
+    table.row("there is no further crate", equal(members, designed));
+    let owners: [(&str, &[&str]); 4] = [
+        ("bincode", &["lockhouse-protocol"]),
+        ("rmcp", &["lockhouse", "lockhouse-front", "lockhouse-upstream", TESTS]),
+        ("reqwest", &["lockhouse-front", "lockhouse-upstream", TESTS]),
+        ("jsonschema", &["lockhouse-gate"]),
+    ];
+    for (dependency, owners) in owners {
+        let knows = |(_, known): &(&String, &BTreeSet<String>)| known.contains(dependency);
+        let found: BTreeSet<&str> = dependencies.iter().filter(knows).map(|(name, _)| name.as_str()).collect();
+        table.row(
+            format!("{dependency} is a dependency of {owners:?} alone"),
+            equal(found, owners.iter().copied().collect()),
+        );
+    }
+    table.finish();
+}
+
+#[test]
+fn the_sealed_side_has_no_runtime_and_no_network() {
+    let mut table = Table::new("what the sealed side is built of");
+    for package in ["lockhouse-worker", "lockhouse-python"] {
+        let tree = ["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--format", "{p}"];
+        let tree = cargo(&[&tree[..], &["--offline", "--locked"]].concat());
+        let crates: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+        table.row(
+            format!("{package} is built with what it is known to need"),
+            ensure(crates.contains("lockhouse-protocol") && crates.contains("nix"), &crates),
+        );
+        for absent in NOT_IN_THE_WORKER {
+            // tokio-util and hyper-util bring the same.
+            let family = format!("{absent}-");
+            let found: Vec<&&str> =
+                crates.iter().filter(|name| **name == absent || name.starts_with(&family)).collect();
+            table.row(format!("{package} never brings {absent}"), ensure(found.is_empty(), &found));
+        }
+    }
+    table.finish();
+}

@@ -1,0 +1,119 @@
+//! The paths that a file names: what it imports, and what its code says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{ExprMethodCall, ItemUse, Macro, Path, UseTree, Visibility};
+
+use crate::source::Source;
+
+/// Segments, as they are written.
+pub(crate) type Written = Vec<String>;
+
+/// What one file names.
+#[derive(Default)]
+pub(crate) struct Named {
+    /// Each imported name with what it stands for.
+    pub(crate) imports: BTreeMap<String, Written>,
+    /// Imports that others cannot reach through this file.
+    pub(crate) own_imports: BTreeSet<Written>,
+    /// Paths in code, macros and attributes.
+    pub(crate) paths: BTreeSet<Written>,
+    /// Methods that are called.
+    pub(crate) methods: BTreeSet<String>,
+}
+
+impl Named {
+    pub(crate) fn of(source: &Source) -> Self {
+        let mut named = Self::default();
+        named.visit_file(&source.tree);
+        named
+    }
+
+    /// Whether any path or import has this segment, or any method this name.
+    pub(crate) fn has(&self, segment: &str) -> bool {
+        let has = |path: &Written| path.iter().any(|part| part == segment);
+        self.imports.values().any(has) || self.paths.iter().any(has) || self.methods.contains(segment)
+    }
+
+    fn import(&mut self, tree: &UseTree, before: &Written, is_own: bool) {
+        let with = |name: &syn::Ident| [&before[..], &[name.to_string()]].concat();
+        match tree {
+            UseTree::Path(path) => self.import(&path.tree, &with(&path.ident), is_own),
+            UseTree::Group(group) => {
+                group.items.iter().for_each(|tree| self.import(tree, before, is_own));
+            }
+            UseTree::Name(name) if name.ident == "self" => {
+                self.stands_for(before.last().cloned().unwrap_or_default(), before.clone(), is_own);
+            }
+            UseTree::Name(name) => self.stands_for(name.ident.to_string(), with(&name.ident), is_own),
+            UseTree::Rename(name) if name.ident == "self" => {
+                self.stands_for(name.rename.to_string(), before.clone(), is_own);
+            }
+            UseTree::Rename(name) => self.stands_for(name.rename.to_string(), with(&name.ident), is_own),
+            UseTree::Glob(_) => drop(self.own_imports.insert(before.clone())),
+        }
+    }
+
+    fn stands_for(&mut self, name: String, path: Written, is_own: bool) {
+        if is_own {
+            self.own_imports.insert(path.clone());
+        }
+        self.imports.insert(name, path);
+    }
+
+    /// Paths in what a macro is given, which is no syntax yet.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let (mut path, mut joins) = (Written::new(), 0);
+        for token in tokens {
+            match token {
+                TokenTree::Ident(name) if path.is_empty() || joins == 2 => {
+                    path.push(name.to_string());
+                    joins = 0;
+                    continue;
+                }
+                TokenTree::Punct(punct) if punct.as_char() == ':' && !path.is_empty() && joins < 2 => {
+                    joins += 1;
+                    continue;
+                }
+                TokenTree::Group(group) => self.tokens(group.stream()),
+                TokenTree::Ident(name) => {
+                    self.paths.insert(std::mem::take(&mut path));
+                    path.push(name.to_string());
+                    joins = 0;
+                    continue;
+                }
+                _ => {}
+            }
+            if !path.is_empty() {
+                self.paths.insert(std::mem::take(&mut path));
+            }
+            joins = 0;
+        }
+        if !path.is_empty() {
+            self.paths.insert(path);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Named {
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        self.import(&item.tree, &Written::new(), matches!(item.vis, Visibility::Inherited));
+    }
+
+    fn visit_path(&mut self, path: &'ast Path) {
+        self.paths.insert(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
+        visit::visit_path(self, path);
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
+        self.methods.insert(call.method.to_string());
+        visit::visit_expr_method_call(self, call);
+    }
+
+    fn visit_macro(&mut self, call: &'ast Macro) {
+        self.visit_path(&call.path);
+        self.tokens(call.tokens.clone());
+    }
+}
