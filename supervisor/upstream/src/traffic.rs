@@ -21,7 +21,11 @@ use lockhouse_base::token_bucket::Allowance;
 /// Unsolicited bytes at once, and how many more each second.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
 const BYTES_PER_SECOND: f64 = 256.0 * 1024.0;
-/// Bytes of progress of calls each second, after as many at once as of unsolicited ones.
+/// Of unsolicited bytes, and of progress, what is read as fast as it comes; then nothing more is read of the server for a while. All that
+/// may come at once would otherwise keep all other clients waiting for half a second.
+const UNPACED_BYTES: f64 = 256.0 * 1024.0;
+const PACED_BYTES_PER_SECOND: f64 = 2.0 * 1024.0 * 1024.0;
+/// Bytes of progress of calls each second.
 const PROGRESS_BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
 /// Bytes that each unsolicited message counts besides its own: small ones cost time as well.
 const MESSAGE_BYTES: usize = 256;
@@ -42,14 +46,17 @@ struct Counts {
     /// Requests of ours, which rmcp numbers upwards, and how a server names each in telling of its progress.
     owed: BTreeMap<i64, Option<ProgressToken>>,
     unsolicited: Allowance,
+    pace: Allowance,
     progress: Allowance,
 }
 
 impl Traffic {
     pub(super) fn new(broken: Broken) -> Self {
         let unsolicited = Allowance::new(BURST_BYTES, BYTES_PER_SECOND);
-        let progress = Allowance::new(BURST_BYTES, PROGRESS_BYTES_PER_SECOND);
-        Self { counts: Arc::new(Mutex::new(Counts { owed: BTreeMap::new(), unsolicited, progress })), broken }
+        let pace = Allowance::new(UNPACED_BYTES, PACED_BYTES_PER_SECOND);
+        let progress = Allowance::new(UNPACED_BYTES, PROGRESS_BYTES_PER_SECOND);
+        let counts = Counts { owed: BTreeMap::new(), unsolicited, pace, progress };
+        Self { counts: Arc::new(Mutex::new(counts)), broken }
     }
 
     /// A request of ours goes out.
@@ -78,12 +85,13 @@ impl Traffic {
     /// `None` to disconnect it.
     pub(super) fn unasked(&self, cost: usize, message: Option<&Received>) -> Option<Option<Instant>> {
         let token = message.and_then(progress);
-        let mut counts = self.counts();
-        if token.is_none() || !counts.owed.values().any(|of| of.as_ref() == token) {
-            drop(counts);
-            return self.unsolicited(cost).then_some(None);
+        let is_of_a_call = token.is_some() && self.counts().owed.values().any(|of| of.as_ref() == token);
+        if !is_of_a_call && !self.unsolicited(cost) {
+            return None;
         }
-        let wait = counts.progress.take(cost + MESSAGE_BYTES).err();
+        let mut counts = self.counts();
+        let allowance = if is_of_a_call { &mut counts.progress } else { &mut counts.pace };
+        let wait = allowance.take(cost + MESSAGE_BYTES).err();
         Some(wait.map(|wait| Instant::now() + wait))
     }
 
@@ -164,12 +172,14 @@ mod tests {
         for _ in 0..40_000 {
             until = traffic.unasked(100, Some(&note(7))).expect("it goes on");
         }
-        // 14 MB, of which 4 MiB are free, at 1 MiB each second.
+        // 14 MB, of which 256 KiB are free, at 1 MiB each second.
         let wait = until.expect("it waits").duration_since(begun);
-        assert!((8..=12).contains(&wait.as_secs()), "{wait:?}");
+        assert!((12..=15).contains(&wait.as_secs()), "{wait:?}");
         assert!(broken.reason().is_none());
         let first = traffic.unasked(100, Some(&note(8)));
-        assert_eq!(first, Some(None), "control: what nobody asked for does not wait");
+        assert_eq!(first, Some(None), "control: the first that nobody asked for does not wait");
+        let paced = (0..1_000).find_map(|_| traffic.unasked(100, Some(&note(8))).expect("it goes on"));
+        assert!(paced.is_some(), "what comes at once is read slowly");
         let more = (0..40_000).find(|_| traffic.unasked(100, Some(&note(8))).is_none());
         assert!(more.is_some() && broken.reason().is_some_and(|reason| reason.words == TOO_MUCH));
     }

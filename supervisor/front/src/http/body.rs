@@ -31,10 +31,12 @@ use lockhouse_base::telemetry;
 const SMALL_BYTES: usize = 64 * 1024;
 /// Large bodies that are parsed at one time, each on a thread of its own.
 const PARSED_AT_ONCE: usize = 1;
-/// Of the body of a request that is refused: what is read on of it, in bodies of the full size, and for how long.
+/// Of the body of a request that is refused: what is read on of it, in bodies of the full size, and for how long. That is for one at a
+/// time: a client that sends many would keep all others waiting.
 const DISCARDED_TIMES: usize = 4;
+const DISCARDED_AT_ONCE: usize = 1;
 const DISCARDED_WITHIN: Duration = Duration::from_secs(2);
-/// As much of one whose request is refused by its head alone: nobody pays for it.
+/// As much of all others, and of those whose request is refused by its head alone: nobody pays for it.
 const DISCARDED_UNPAID_BYTES: usize = 256 * 1024;
 /// Seconds.
 const BUSY_RETRY_AFTER: &str = "2";
@@ -47,6 +49,7 @@ pub(super) struct Bodies {
     /// Of bodies of the full size.
     places: Places,
     parsing: Arc<Semaphore>,
+    discarding: Semaphore,
 }
 
 /// A body that was received, at the cost of its client.
@@ -72,7 +75,8 @@ impl Drop for Meter<'_> {
 impl Bodies {
     pub(super) fn new(limits: HttpLimits, access: Arc<Access>) -> Self {
         let places = Places::new(limits.bodies_bytes / limits.body_bytes);
-        Self { limits, access, places, parsing: Arc::new(Semaphore::new(PARSED_AT_ONCE)) }
+        let (parsing, discarding) = (Semaphore::new(PARSED_AT_ONCE), Semaphore::new(DISCARDED_AT_ONCE));
+        Self { limits, access, places, parsing: Arc::new(parsing), discarding }
     }
 
     async fn receive(
@@ -136,7 +140,9 @@ impl Bodies {
     ) -> Response {
         if refusal.leaves_body_unread() {
             let mut meter = Meter { access: &self.access, owner, bytes: 0 };
-            let bytes_max = DISCARDED_TIMES * self.limits.body_bytes;
+            let turn = self.discarding.try_acquire();
+            let bytes_max =
+                turn.as_ref().map_or(DISCARDED_UNPAID_BYTES, |_| DISCARDED_TIMES * self.limits.body_bytes);
             discard(&mut parts, version, bytes_max, |bytes| meter.bytes += bytes).await;
         }
         refusal.answer(version).await
