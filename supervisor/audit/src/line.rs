@@ -18,7 +18,7 @@ pub(super) const SIGNATURE: &str = ",\"signature\":\"";
 const TEXT_CHARS_MAX: usize = 4_096;
 
 /// The SHA-256 of a line without its end.
-pub type Hash = [u8; 32];
+pub(crate) type Hash = [u8; 32];
 
 pub(super) fn hash(line: &[u8]) -> Hash {
     Sha256::digest(line).into()

@@ -12,7 +12,7 @@ const JAVASCRIPT: &str = "arguments await break case catch class const continue 
     yield";
 
 /// A name that both languages accept for a function.
-pub fn identifier(name: &str) -> String {
+pub(crate) fn identifier(name: &str) -> String {
     let identifier = plain(name);
     if is_word(&identifier, PYTHON) || is_word(&identifier, JAVASCRIPT) {
         identifier + "_"
@@ -23,12 +23,12 @@ pub fn identifier(name: &str) -> String {
 
 /// The names of tools, each of its own: whatever is called so already keeps its name, and the others are numbered in the
 /// order of the alphabet.
-pub fn identifiers(names: &[&str]) -> Vec<String> {
+pub(crate) fn identifiers(names: &[&str]) -> Vec<String> {
     distinct(names, identifier)
 }
 
 /// The names of one tool's parameters as Python's keywords for them.
-pub fn parameter_identifiers(names: &[&str]) -> Vec<String> {
+pub(crate) fn parameter_identifiers(names: &[&str]) -> Vec<String> {
     distinct(names, python_name)
 }
 
@@ -73,7 +73,7 @@ pub fn folded(name: &str) -> String {
 }
 
 /// `list_issues` as `listIssues`.
-pub fn camel(identifier: &str) -> String {
+pub(crate) fn camel(identifier: &str) -> String {
     let mut camel = String::with_capacity(identifier.len());
     let mut is_next_large = false;
     for c in identifier.chars() {
@@ -87,19 +87,19 @@ pub fn camel(identifier: &str) -> String {
 }
 
 /// Whether the text is a name in both languages, keywords included.
-pub fn is_identifier(name: &str) -> bool {
+pub(crate) fn is_identifier(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Whether Python has the word for itself.
-pub fn is_python_keyword(name: &str) -> bool {
+pub(crate) fn is_python_keyword(name: &str) -> bool {
     is_word(name, PYTHON)
 }
 
 /// Whether JavaScript has the word for itself.
-pub fn is_javascript_keyword(name: &str) -> bool {
+pub(crate) fn is_javascript_keyword(name: &str) -> bool {
     is_word(name, JAVASCRIPT)
 }
 

@@ -11,7 +11,7 @@ mod rank;
 mod synonyms;
 mod words;
 
-pub use index::Index;
+pub(crate) use index::Index;
 pub use rank::{Corpus, Hit};
 
 use query::Query;

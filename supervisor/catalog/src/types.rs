@@ -3,7 +3,7 @@
 //! Drafts 7 and 2020-12 alike, and what servers mean rather than what a validator may accept: a list of properties is the whole
 //! list, unless the schema says more. What is not understood is [`Type::Any`]; a schema that refers to itself gets names.
 
-pub mod inline;
+pub(crate) mod inline;
 mod meet;
 mod schema;
 mod text;
@@ -13,15 +13,15 @@ mod tests;
 
 use serde_json::Value;
 
-pub use inline::Inline;
-pub use schema::read;
+pub(crate) use inline::Inline;
+pub(crate) use schema::read;
 #[cfg(test)]
-pub use tests::schemas;
-pub use text::{comment_lines, quoted};
+pub(crate) use tests::schemas;
+pub(crate) use text::{comment_lines, quoted};
 
 /// What values a schema permits, as far as types can say it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Type {
+pub(crate) enum Type {
     Any,
     Never,
     Null,
@@ -46,7 +46,7 @@ pub enum Type {
 
 /// Fields by name, in the schema's order.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Object {
+pub(crate) struct Object {
     pub fields: Vec<Field>,
     /// What other names may hold; without it there are none.
     pub rest: Option<Box<Type>>,
@@ -54,7 +54,7 @@ pub struct Object {
 
 /// One property.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Field {
+pub(crate) struct Field {
     pub name: String,
     pub kind: Type,
     pub required: bool,
@@ -64,7 +64,7 @@ pub struct Field {
 
 /// What a `$ref` stands for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Definition {
+pub(crate) struct Definition {
     /// The last part of its address: no more than a wish for a name.
     pub name: String,
     pub kind: Type,
@@ -73,7 +73,7 @@ pub struct Definition {
 
 /// A schema that has been read: its type, and the definitions that it names.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shape {
+pub(crate) struct Shape {
     pub kind: Type,
     pub definitions: Vec<Definition>,
 }
@@ -83,7 +83,7 @@ const STEPS_MAX: usize = 8;
 
 impl Shape {
     /// The type itself, where it has a name.
-    pub fn resolved<'a>(&'a self, mut kind: &'a Type) -> &'a Type {
+    pub(crate) fn resolved<'a>(&'a self, mut kind: &'a Type) -> &'a Type {
         for _ in 0..STEPS_MAX {
             let Type::Named(index) = kind else { return kind };
             kind = &self.definitions[*index].kind;
@@ -92,7 +92,7 @@ impl Shape {
     }
 
     /// Whether a value is of the type. Fields are not looked into.
-    pub fn admits(&self, kind: &Type, value: &Value) -> bool {
+    pub(crate) fn admits(&self, kind: &Type, value: &Value) -> bool {
         match self.resolved(kind) {
             Type::Any => true,
             Type::Never | Type::Named(_) => false,
@@ -112,7 +112,7 @@ impl Shape {
     }
 
     /// The arguments of a tool: one object, whatever the schema makes of it. Of several variants it has the fields of all.
-    pub fn arguments(&self) -> Object {
+    pub(crate) fn arguments(&self) -> Object {
         let mut object = self.flat(&self.kind, 0);
         object.fields.sort_by_key(|field| !field.required);
         object

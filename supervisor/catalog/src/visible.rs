@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// Makes every name and text of a piece of JSON visible. A name with hidden characters becomes another one, under which no
 /// server knows anything: what cannot be read cannot be used.
-pub fn visible(value: Value) -> Value {
+pub(crate) fn visible(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(visible_text(&text).into_owned()),
         Value::Array(items) => items.into_iter().map(visible).collect(),
@@ -63,7 +63,7 @@ fn literals(json: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Whether a name or a text in it has something that [`visible`] changes.
-pub fn hides(value: &Value) -> bool {
+pub(crate) fn hides(value: &Value) -> bool {
     let hidden = |text: &str| matches!(visible_text(text), Cow::Owned(_));
     match value {
         Value::String(text) => hidden(text),

@@ -2,7 +2,10 @@
 //!
 //! The supervisor never forks without exec. The server's process therefore begins as `lockhouse confine`, which
 //! restricts itself for good and then becomes the server's program: what that starts is held as well.
-#![allow(unsafe_code, reason = "Privileges, descriptors and Landlock's version are asked for with bare system calls")]
+#![allow(
+    unsafe_code,
+    reason = "Privileges, descriptors and Landlock's version are asked for with bare system calls"
+)]
 
 mod bpf;
 mod needed;

@@ -143,7 +143,8 @@ impl Upstreams {
         Secrets::together(self.servers.values().map(|upstream| &upstream.connection.secrets))
     }
 
-    pub fn len(&self) -> usize {
+    /// How many servers there are.
+    pub fn count(&self) -> usize {
         self.servers.len()
     }
 

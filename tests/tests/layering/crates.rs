@@ -19,7 +19,11 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 13] = [
     ("lockhouse-audit", "supervisor/audit/src", &["protocol", "policies", "base"]),
     ("lockhouse-pool", "supervisor/pool/src", &["protocol", "policies", "base"]),
     ("lockhouse-upstream", "supervisor/upstream/src", &["protocol", "policies", "base", "catalog", "audit"]),
-    ("lockhouse-gate", "supervisor/gate/src", &["protocol", "policies", "base", "catalog", "audit", "upstream"]),
+    (
+        "lockhouse-gate",
+        "supervisor/gate/src",
+        &["protocol", "policies", "base", "catalog", "audit", "upstream"],
+    ),
     (
         "lockhouse-engine",
         "supervisor/engine/src",
@@ -71,7 +75,10 @@ fn crates_know_each_other_as_designed() {
         table.row(format!("{name} knows what it is designed to know"), equal(found, designed.clone()));
         let above: BTreeSet<&str> = CRATES[..at].iter().map(|(name, ..)| *name).collect();
         let upwards: Vec<&String> = designed.iter().filter(|known| !above.contains(known.as_str())).collect();
-        table.row(format!("{name} never knows a crate below it in the list"), ensure(upwards.is_empty(), upwards));
+        table.row(
+            format!("{name} never knows a crate below it in the list"),
+            ensure(upwards.is_empty(), upwards),
+        );
     }
     let designed: BTreeSet<&str> = CRATES.iter().map(|(name, ..)| *name).chain([TESTS]).collect();
     table.row("there is no further crate", equal(members, designed));
@@ -83,7 +90,8 @@ fn crates_know_each_other_as_designed() {
     ];
     for (dependency, owners) in owners {
         let knows = |(_, known): &(&String, &BTreeSet<String>)| known.contains(dependency);
-        let found: BTreeSet<&str> = dependencies.iter().filter(knows).map(|(name, _)| name.as_str()).collect();
+        let found: BTreeSet<&str> =
+            dependencies.iter().filter(knows).map(|(name, _)| name.as_str()).collect();
         table.row(
             format!("{dependency} is a dependency of {owners:?} alone"),
             equal(found, owners.iter().copied().collect()),

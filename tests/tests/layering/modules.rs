@@ -41,7 +41,9 @@ impl Modules {
             if !from_here.contains(*module) || seen.contains(module) {
                 continue;
             }
-            let others = reached.keys().filter(|other| from_here.contains(**other) && reached[*other].contains(*module));
+            let others = reached
+                .keys()
+                .filter(|other| from_here.contains(**other) && reached[*other].contains(*module));
             let group: Vec<&Written> = others.copied().collect();
             seen.extend(&group);
             cycles.push(group.iter().map(|module| name(module)).collect());

@@ -46,7 +46,7 @@ impl Hit {
         self.named > 0
     }
 
-    #[cfg(test)]
+    /// One by its words alone.
     pub fn of(corpus: usize, tool: u16, score: f32) -> Self {
         Self { corpus, tool, named: 0, score }
     }

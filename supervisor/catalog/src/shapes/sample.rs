@@ -16,7 +16,7 @@ const DEPTH_MAX: usize = 12;
 
 /// What is looked at of a value. Strings are kept while they are compared with the names of fields, and never longer.
 #[derive(Debug, PartialEq)]
-pub enum Sample {
+pub(super) enum Sample {
     Null,
     Bool,
     Integer,
@@ -31,7 +31,7 @@ pub enum Sample {
 
 impl Sample {
     /// Of JSON; `None` if it is none.
-    pub fn of(json: &[u8]) -> Option<Self> {
+    pub(super) fn of(json: &[u8]) -> Option<Self> {
         let mut left = VALUES_MAX;
         let mut deserializer = serde_json::Deserializer::from_slice(json);
         Taken { left: &mut left, depth: 0 }.deserialize(&mut deserializer).ok()
@@ -39,7 +39,7 @@ impl Sample {
 }
 
 /// The strings in a sample, in lower case.
-pub fn strings(sample: &Sample, found: &mut HashSet<String>) {
+pub(super) fn strings(sample: &Sample, found: &mut HashSet<String>) {
     match sample {
         Sample::Text(Some(text)) => {
             found.insert(text.to_ascii_lowercase());

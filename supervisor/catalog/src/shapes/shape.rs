@@ -20,7 +20,7 @@ const NUMBERS_MIN: usize = 3;
 /// What was seen at one place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Shape {
+pub(super) struct Shape {
     #[serde(skip_serializing_if = "not")]
     null: bool,
     #[serde(skip_serializing_if = "not")]
@@ -62,7 +62,7 @@ fn not(flag: &bool) -> bool {
 
 impl Shape {
     /// What a sample looks like. `values` are strings that were written somewhere as values, in lower case.
-    pub fn of(sample: &Sample, values: &HashSet<String>) -> Self {
+    pub(super) fn of(sample: &Sample, values: &HashSet<String>) -> Self {
         let mut shape = Self::default();
         match sample {
             Sample::Null => shape.null = true,
@@ -82,12 +82,12 @@ impl Shape {
     }
 
     /// A text, whatever is in it.
-    pub fn text() -> Self {
+    pub(super) fn text() -> Self {
         Self { text: true, ..Self::default() }
     }
 
     /// What was seen here or there.
-    pub fn merge(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, other: Self) {
         self.null |= other.null;
         self.boolean |= other.boolean;
         self.integer |= other.integer;
@@ -108,7 +108,7 @@ impl Shape {
     }
 
     /// Only what enough objects have shown: this is what is written down and told.
-    pub fn witnessed(&self) -> Self {
+    pub(super) fn witnessed(&self) -> Self {
         let mut shape = self.clone();
         shape.list = self.list.as_ref().map(|items| Box::new(items.witnessed()));
         shape.object = self.object.as_ref().map(|object| match object {
@@ -123,7 +123,7 @@ impl Shape {
     }
 
     /// As a JSON Schema, for those who print types.
-    pub fn schema(&self) -> Value {
+    pub(super) fn schema(&self) -> Value {
         let mut kinds: Vec<Value> = Vec::new();
         let simple = [
             (self.boolean, "boolean"),
@@ -150,12 +150,12 @@ impl Shape {
     }
 
     /// Whether nothing was seen.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Whether every name in it looks like a field's: a file may have been written by somebody else.
-    pub fn is_sound(&self) -> bool {
+    pub(super) fn is_sound(&self) -> bool {
         let object = match &self.object {
             None => true,
             Some(Object::Map(values)) => values.is_sound(),

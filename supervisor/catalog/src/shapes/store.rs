@@ -28,7 +28,7 @@ const ALL_UP_TO: u32 = 16;
 /// What is known of one tool's results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Learned {
+pub(super) struct Learned {
     /// The fingerprint of the definition that it had: another one may answer otherwise.
     definition: String,
     /// How many were looked at.

@@ -28,14 +28,14 @@ const PARTS_MAX: usize = 400;
 const VALUE_CHARS_MAX: usize = 60;
 
 /// Writes types on one line.
-pub struct Inline<'a> {
+pub(crate) struct Inline<'a> {
     pub language: Language,
     pub shape: &'a Shape,
 }
 
 impl Inline<'_> {
     /// The type in at most `chars_max` characters.
-    pub fn text(&self, kind: &Type, chars_max: usize) -> String {
+    pub(crate) fn text(&self, kind: &Type, chars_max: usize) -> String {
         let texts = DETAILS.iter().map(|detail| {
             let mut parts = PARTS_MAX;
             self.kind(kind, *detail, detail.depth, &mut parts)
@@ -43,12 +43,12 @@ impl Inline<'_> {
         texts
             .into_iter()
             .find(|text| text.chars().count() <= chars_max)
-            .unwrap_or_else(|| self.language.any().into())
+            .unwrap_or_else(|| any(self.language).into())
     }
 
     fn kind(&self, kind: &Type, detail: Detail, depth: usize, parts: &mut usize) -> String {
         let language = self.language;
-        let Some(left) = parts.checked_sub(1) else { return language.any().into() };
+        let Some(left) = parts.checked_sub(1) else { return any(language).into() };
         *parts = left;
         match kind {
             Type::Named(_) => match self.shape.resolved(kind) {
@@ -87,7 +87,7 @@ impl Inline<'_> {
     /// Without what is inside.
     fn plain(&self, kind: &Type) -> String {
         let text = match (self.language, kind) {
-            (_, Type::Any | Type::Union(_) | Type::Named(_)) => self.language.any(),
+            (_, Type::Any | Type::Union(_) | Type::Named(_)) => any(self.language),
             (Language::Python, Type::Never) => "NoReturn",
             (Language::Typescript, Type::Never) => "never",
             (Language::Python, Type::Null) => "None",
@@ -137,27 +137,26 @@ impl Inline<'_> {
     }
 }
 
-impl Language {
-    pub fn any(self) -> &'static str {
-        match self {
-            Self::Python => "Any",
-            Self::Typescript => "any",
-        }
+/// What stands for a value of any type.
+fn any(language: Language) -> &'static str {
+    match language {
+        Language::Python => "Any",
+        Language::Typescript => "any",
     }
 }
 
 /// A name inside of braces.
-pub fn key(name: &str, language: Language) -> String {
+pub(crate) fn key(name: &str, language: Language) -> String {
     if is_identifier(name) { name.to_owned() } else { quoted(name, language) }
 }
 
 /// `T[]`, or `Array<T>` where brackets would belong to less than all of it.
-pub fn array_of(items: &str) -> String {
+pub(crate) fn array_of(items: &str) -> String {
     if items.contains([' ', '|', '?']) { format!("Array<{items}>") } else { format!("{items}[]") }
 }
 
 /// A value as the language writes it.
-pub fn value(value: &Value, language: Language) -> String {
+pub(crate) fn value(value: &Value, language: Language) -> String {
     match (value, language) {
         (Value::Null, Language::Python) => "None".into(),
         (Value::Bool(true), Language::Python) => "True".into(),

@@ -24,7 +24,7 @@ const DEFAULT_BYTES_MAX: usize = 1_000;
 const DESCRIPTION_CHARS_MAX: usize = 2_000;
 
 /// Reads a schema.
-pub fn read(schema: &Value) -> Shape {
+pub(crate) fn read(schema: &Value) -> Shape {
     let mut reader = Reader {
         root: schema,
         definitions: Vec::new(),

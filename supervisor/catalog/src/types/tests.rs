@@ -99,7 +99,7 @@ fn schemas_that_multiply_cost_no_more_than_they_weigh() {
 }
 
 /// JSON that looks like schemas more often than not.
-pub fn schemas() -> impl Strategy<Value = Value> {
+pub(crate) fn schemas() -> impl Strategy<Value = Value> {
     let name = prop::sample::select(vec![
         "a",
         "b",

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use lockhouse_base::language::Language;
 
 /// A string literal. What is invisible or turns the direction of text is written as its number.
-pub fn quoted(text: &str, language: Language) -> String {
+pub(crate) fn quoted(text: &str, language: Language) -> String {
     let mut literal = String::with_capacity(text.len() + 2);
     literal.push('"');
     for c in text.chars() {
@@ -39,7 +39,7 @@ fn is_visible(c: char) -> bool {
 }
 
 /// Prose for a comment or a docstring: lines without control characters, no more than `chars_max` characters.
-pub fn comment_lines(text: &str, chars_max: usize) -> Vec<String> {
+pub(crate) fn comment_lines(text: &str, chars_max: usize) -> Vec<String> {
     let text = lockhouse_policies::visible_text(text);
     let cut: String = text.chars().take(chars_max).collect();
     let mut lines: Vec<String> =

@@ -83,7 +83,7 @@ impl Supervisor {
         self.gate().upstreams().notices().tell(Notice::Everything);
         tracing::info!(
             "the configuration is in force; {} connections of the one before are closed",
-            left_over.len()
+            left_over.count()
         );
         self.warn_about_policy(&settings);
         self.retired().push(left_over.clone());

@@ -9,7 +9,7 @@ use aws_lc_rs::error::Unspecified;
 use sha2::{Digest as _, Sha256};
 
 /// What every token begins with.
-pub const PREFIX: &str = "lh_";
+pub(super) const PREFIX: &str = "lh_";
 /// 62 to the 43rd is more than 2 to the 256th.
 const SECRET_CHARS: usize = 43;
 const CHECKSUM_CHARS: usize = 6;
@@ -20,7 +20,7 @@ pub struct Token(String);
 
 /// What is kept of a token. There is nothing to guess in 256 random bits, so one round of SHA-256 keeps them as well as any
 /// password hash would, and costs a request a microsecond.
-pub type Digest = [u8; 32];
+pub(super) type Digest = [u8; 32];
 
 impl Token {
     /// One that nobody has.

@@ -7,7 +7,7 @@ use toml_edit::{ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, va
 
 /// A call that a line of the policy leaves to a person.
 #[derive(Clone, Copy, Debug)]
-pub struct Leave<'a> {
+pub(super) struct Leave<'a> {
     pub server: &'a str,
     pub item: &'a Asked,
     /// Counted from 1.
@@ -24,7 +24,7 @@ enum Place {
 }
 
 /// The text in which each of these is allowed. None where that cannot be written in place.
-pub fn permit(text: &str, leaves: &[Leave<'_>]) -> Option<String> {
+pub(super) fn permit(text: &str, leaves: &[Leave<'_>]) -> Option<String> {
     let read = Document::parse(text).ok()?;
     let mut changed = text.parse::<DocumentMut>().ok()?;
     let mut done: Vec<(&str, &Asked, Place)> = Vec::new();

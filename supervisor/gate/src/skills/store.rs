@@ -53,7 +53,7 @@ pub enum Draft {
 
 /// The directory of one user's skills.
 #[derive(Clone, Debug)]
-pub struct Store {
+pub(super) struct Store {
     directory: PathBuf,
     /// Whose they are, where it is not the one who runs Lockhouse.
     client: Option<String>,

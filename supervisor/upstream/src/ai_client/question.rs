@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use lockhouse_base::json::{self, JsonFault};
 
 /// Bytes of a question as its server sent it.
-pub const QUESTION_BYTES_MAX: usize = 32 * 1024;
+pub(super) const QUESTION_BYTES_MAX: usize = 32 * 1024;
 /// And of what it asks a model.
 const SAMPLING_BYTES_MAX: usize = 256 * 1024;
 const MESSAGE_CHARS_MAX: usize = 2_000;

@@ -115,12 +115,12 @@ pub(super) mod tests {
     }
 
     /// What becomes of a call of this architecture.
-    pub fn own(program: &[sock_filter], number: libc::c_long, arguments: &[u32]) -> u32 {
+    pub(crate) fn own(program: &[sock_filter], number: libc::c_long, arguments: &[u32]) -> u32 {
         verdict(program, OWN_ARCHITECTURE, number as u32, arguments)
     }
 
     /// Checks that no call gets through under a number of another architecture.
-    pub fn check_other_numbers(program: &[sock_filter]) {
+    pub(crate) fn check_other_numbers(program: &[sock_filter]) {
         const I386: u32 = 0x4000_0003;
         for number in 0..600 {
             let x32 = verdict(program, OWN_ARCHITECTURE, number | X32, &[1, 1, 1]);

@@ -14,7 +14,7 @@ pub(super) fn shown(calls: &[CallRecord]) -> Value {
 }
 
 /// One by one.
-pub fn each(calls: &[CallRecord]) -> Value {
+pub(crate) fn each(calls: &[CallRecord]) -> Value {
     let row = |call: &CallRecord| {
         json!({
             "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes.are_possible(),

@@ -11,7 +11,7 @@ const MIME_TYPE_BYTES_MAX: usize = 127;
 /// A file as it stands in a value.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct File<'t> {
+pub(super) struct File<'t> {
     pub base64: &'t str,
     #[serde(borrow)]
     pub mime_type: Cow<'t, str>,
@@ -21,7 +21,7 @@ pub struct File<'t> {
 
 impl File<'_> {
     /// Bytes of what it holds.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let padding = self.base64.bytes().rev().take_while(|byte| *byte == b'=').count();
         (self.base64.len() / 4 * 3).saturating_sub(padding)
     }
@@ -48,7 +48,7 @@ fn is_mime_type(text: &str) -> bool {
 }
 
 /// Valid JSON with something else, also JSON, in the place of each file.
-pub fn replaced<'t>(json: &'t str, mut by: impl FnMut(&File<'t>) -> String) -> Cow<'t, str> {
+pub(super) fn replaced<'t>(json: &'t str, mut by: impl FnMut(&File<'t>) -> String) -> Cow<'t, str> {
     let (mut out, mut copied, mut at) = (String::new(), 0, 0);
     while let Some(found) = json[at..].find(BEGINNING) {
         let start = at + found;
