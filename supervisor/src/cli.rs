@@ -36,13 +36,13 @@ mod unavailable;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use lockhouse_policies::Policy;
-
-use crate::config::{self, ConfigError, Files, Settings};
 use lockhouse_audit::AuditError;
 use lockhouse_base::language::Language;
 use lockhouse_base::telemetry::{log, traces};
 use lockhouse_engine::supervisor::{self, Supervisor};
+use lockhouse_policies::Policy;
+
+use crate::config::{self, ConfigError, Files, Settings};
 
 /// Wrong arguments, or a file that cannot be used; clap's own exit status is the same.
 pub(crate) const USAGE: u8 = 2;

@@ -10,6 +10,7 @@ mod env_file;
 mod faults;
 mod http;
 mod insertion;
+mod left_out;
 mod locate;
 mod own_table;
 mod partial;
@@ -27,9 +28,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lockhouse_policies::{Diagnostic, Diagnostics, Policy, Source};
-use lockhouse_protocol::ConversationLimits;
-
 use lockhouse_audit as audit;
 use lockhouse_audit::{AuditSettings, digest};
 use lockhouse_base::directories;
@@ -40,17 +38,20 @@ use lockhouse_engine::sessions::SessionSettings;
 use lockhouse_engine::supervisor::{self, RunSettings};
 use lockhouse_front::access::TokenFile;
 use lockhouse_front::http::{Address, HttpSettings};
-use lockhouse_gate::results;
 use lockhouse_gate::skills::SkillSettings;
-use lockhouse_gate::{ApprovalSettings, PolicyFile};
+use lockhouse_gate::{ApprovalSettings, PolicyFile, results};
+use lockhouse_policies::{Diagnostic, Diagnostics, Policy, Source};
+use lockhouse_protocol::ConversationLimits;
 use lockhouse_upstream::{Places, ServerLimits};
+
 use requirements::Requirements;
 
 pub(crate) use clients::{Client, project_files};
 pub(crate) use dialects::{Listed, Listing};
 pub(crate) use edit::Edit;
-pub(crate) use entry::{Entry, LeftOut};
+pub(crate) use entry::Entry;
 pub(crate) use insertion::{Insertion, StartEntry, insert};
+pub(crate) use left_out::LeftOut;
 pub(crate) use own_table::own_table;
 pub(crate) use permissions::ReadableSecret;
 pub(crate) use plaintext::{keep, looks_secret, with_references};

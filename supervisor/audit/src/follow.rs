@@ -5,10 +5,11 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use lockhouse_base::files;
+
 use super::read::{Found, LINE_BYTES_MAX, ReadError};
 use super::record::Members;
 use super::segment::SegmentName;
-use lockhouse_base::files;
 
 /// What is read of the end of a segment: more than a hundred records.
 const END_BYTES: u64 = 64 * 1024;

@@ -9,6 +9,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use lockhouse_base::files;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::Deserialize;
@@ -17,7 +18,6 @@ use super::line::{Body, Chain, Hash, hash};
 use super::segment::SegmentName;
 use super::sign::Secrets;
 use data_encoding::HEXLOWER;
-use lockhouse_base::files;
 
 pub(super) const INDEX: &str = "segments.jsonl";
 /// Longer than any line of it.

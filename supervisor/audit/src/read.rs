@@ -7,10 +7,11 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use lockhouse_base::files;
+
 use super::line::moment;
 use super::record::{Members, Record};
 use super::segment::{SegmentName, segments};
-use lockhouse_base::files;
 
 /// Longer than any line that is written.
 pub(super) const LINE_BYTES_MAX: u64 = 1024 * 1024;

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::line::moment;
 use lockhouse_base::files;
+
+use super::line::moment;
 
 const ENDING: &str = ".jsonl";
 const DAY_CHARS: usize = "2026-01-31".len();

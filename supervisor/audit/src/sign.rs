@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use aws_lc_rs::hmac;
 use aws_lc_rs::rand::{self, SystemRandom};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use lockhouse_base::files;
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-use lockhouse_base::files;
 
 /// PKCS#8.
 const KEY_FILE: &str = "audit-key";

@@ -1,12 +1,12 @@
 //! Whether two definitions of a tool say the same.
 
 use data_encoding::HEXLOWER;
+use lockhouse_base::json;
 use lockhouse_protocol::ServerName;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Tool;
-use lockhouse_base::json;
 
 /// SHA-256 of a definition, in hexadecimal. The order of keys does not count: some servers change it with each start.
 pub(super) fn fingerprint(definition: &Value) -> String {

@@ -17,12 +17,11 @@ mod unmatched;
 mod visible;
 mod wrapping;
 
+use lockhouse_base::json;
+use lockhouse_base::language::Language;
 use lockhouse_policies::visible_text;
 use lockhouse_protocol::ToolName;
 use serde_json::{Value, json};
-
-use lockhouse_base::json;
-use lockhouse_base::language::Language;
 
 pub use catalogue::{Catalogue, LeftOut};
 pub use fingerprint::digest;

@@ -5,14 +5,16 @@
 //! rank one text (`bm25`) or keep an index of their own that knows no policy (`probly-search`, `tantivy`): how rare a word
 //! is must be counted over the permitted tools of each client alone, and a few thousand tools are ranked in a millisecond.
 
+mod corpus;
 mod index;
 mod query;
 mod rank;
 mod synonyms;
 mod words;
 
+pub use corpus::Corpus;
 pub(crate) use index::Index;
-pub use rank::{Corpus, Hit};
+pub use rank::Hit;
 
 use query::Query;
 

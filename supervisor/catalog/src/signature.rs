@@ -1,7 +1,8 @@
 //! A tool on one line, as a model reads it.
 
-use super::types::{Inline, Object, Shape, inline};
 use lockhouse_base::language::Language;
+
+use super::types::{Inline, Object, Shape, inline};
 
 const PARAMETERS_MAX: usize = 40;
 const TYPE_CHARS_MAX: usize = 240;

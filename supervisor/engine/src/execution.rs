@@ -4,10 +4,13 @@
 //! requests, keeps the clock, and ends the worker whatever happens.
 
 mod answer;
+mod calls;
 mod ending;
 mod held;
 mod shown;
+mod status;
 mod stop;
+mod to_json;
 mod told;
 
 use std::collections::BTreeMap;
@@ -16,23 +19,24 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use lockhouse_gate::{Asked, CallRecord, Gate, Requester};
+use lockhouse_pool::{Death, Worker, WorkerProcess};
 use lockhouse_protocol::{
     Action, CallId, CodeError, ConversationLimits, ExceededLimit, Exit, FromWorker, Job, LOOKUPS_MAX,
     Outcome, Reply, Stream, ToWorker, frame,
 };
+use lockhouse_upstream::ai_client::{Clock, Course, Looks, TAIL_BYTES_MAX};
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-pub use answer::{Answer, InSession, Refusal, Sandbox, Status, parsed};
+pub use answer::{Answer, InSession, Refusal, Sandbox};
 pub use ending::{Ending, Limit};
 use held::CpuBudget;
 pub use held::{Held, Place};
 pub use shown::{Showing, Shown, Taken, shown, without_files};
+pub use status::Status;
 pub use stop::{Cancellation, Stop};
-
-use lockhouse_gate::{Asked, CallRecord, Gate, Requester};
-use lockhouse_pool::{Death, Worker, WorkerProcess};
-use lockhouse_upstream::ai_client::{Clock, Course, Looks, TAIL_BYTES_MAX};
+pub use to_json::parsed;
 
 const READ_BYTES: usize = 64 * 1024;
 /// How often it is looked at that CPU time, at least.

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use lockhouse_base::language::Language;
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ExecutionId;
+use lockhouse_upstream::ai_client::{Begun, Looks, OpenQuestions};
 use serde::{Deserialize, Serialize};
 
 use crate::execution::{Cancellation, Stop};
 use crate::sessions::SessionKey;
-use lockhouse_base::language::Language;
-use lockhouse_upstream::ai_client::OpenQuestions;
-use lockhouse_upstream::ai_client::{Begun, Looks};
 
 /// All of them. Copies are the same ones.
 #[derive(Clone, Debug, Default)]

@@ -7,12 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use lockhouse_base::principal::Owner;
 use lockhouse_policies::Rate;
 
 pub use allowance::Allowance;
 use credit::CpuCredit;
-
-use lockhouse_base::principal::Owner;
 
 /// `[clients]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lockhouse_base::language::Language;
+use lockhouse_base::principal::Owner;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
@@ -20,8 +22,6 @@ pub use name::{SessionKey, SessionName};
 pub use turn::Turn;
 
 use crate::execution::Held;
-use lockhouse_base::language::Language;
-use lockhouse_base::principal::Owner;
 
 /// Runs of one session that wait for their turn.
 const WAITING_MAX: usize = 16;

@@ -10,8 +10,19 @@ mod settings;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use lockhouse_audit::{Audit, AuditError, End, Program, RefusedRun};
+use lockhouse_base::language::Language;
+use lockhouse_base::lifecycle::Life;
+use lockhouse_base::principal::Principal;
+use lockhouse_base::telemetry::{self, Stage, traces};
+use lockhouse_gate::results::Results;
+use lockhouse_gate::skills::Skills;
+use lockhouse_gate::{Approvers, Gate, Requester, Scope};
 use lockhouse_policies::{ClientName, Policy};
+use lockhouse_pool::{ControlGroups, Pool, PoolError, Start};
 use lockhouse_protocol::ExecutionId;
+use lockhouse_upstream::ai_client::{AiClient, Line, Looks, OpenQuestions};
+use lockhouse_upstream::{Caller, Upstreams};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -22,18 +33,6 @@ use crate::sessions::{NoTurn, SessionKey, Sessions, Turn};
 pub use direct::Landed;
 pub use gauges::set as set_gauges;
 pub use health::Health;
-use lockhouse_audit::{Audit, AuditError, End, Program, RefusedRun};
-use lockhouse_base::language::Language;
-use lockhouse_base::lifecycle::Life;
-use lockhouse_base::principal::Principal;
-use lockhouse_base::telemetry::{self, Stage, traces};
-use lockhouse_gate::results::Results;
-use lockhouse_gate::skills::Skills;
-use lockhouse_gate::{Approvers, Gate, Requester, Scope};
-use lockhouse_pool::{ControlGroups, Pool, PoolError, Start};
-use lockhouse_upstream::ai_client::Looks;
-use lockhouse_upstream::ai_client::{AiClient, Line, OpenQuestions};
-use lockhouse_upstream::{Caller, Upstreams};
 use reload::InForce;
 pub use settings::{RunSettings, Settings};
 

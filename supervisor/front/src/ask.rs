@@ -5,11 +5,10 @@
 
 use std::time::Duration;
 
+use lockhouse_upstream::ai_client::{Abilities, Answer, Question, Unasked};
 use rmcp::model::{ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction};
 use rmcp::service::{Peer, RoleServer, ServiceError};
 use serde_json::Value;
-
-use lockhouse_upstream::ai_client::{Abilities, Answer, Question, Unasked};
 
 /// Bytes of what a person said.
 const CONTENT_BYTES_MAX: usize = 256 * 1024;

@@ -1,9 +1,8 @@
 //! Files of a value, as the content of a tool's answer.
 
+use lockhouse_engine::execution::Taken;
 use lockhouse_protocol::ExecutionId;
 use rmcp::model::{ContentBlock, ResourceContents};
-
-use lockhouse_engine::execution::Taken;
 
 /// Characters of a file's name in its URI.
 const NAME_CHARS_MAX: usize = 80;

@@ -19,12 +19,11 @@ use interprocess::local_socket::traits::StreamCommon;
 use interprocess::local_socket::traits::tokio::Listener as _;
 use interprocess::local_socket::{GenericFilePath, ListenerOptions, ToFsName};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
+use lockhouse_audit::Person;
+use lockhouse_engine::supervisor::Supervisor;
 use nix::unistd::geteuid;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
-
-use lockhouse_audit::Person;
-use lockhouse_engine::supervisor::Supervisor;
 
 pub use connection::{LINE_BYTES_MAX, VERSION, read_line, write_line};
 pub use orders::{Order, Told};

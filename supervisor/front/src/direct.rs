@@ -10,8 +10,14 @@ pub(super) mod raw;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lockhouse_base::principal::Principal;
+use lockhouse_catalog::Catalogue;
+use lockhouse_engine::supervisor::Landed;
+use lockhouse_gate::Asked;
 use lockhouse_policies::{Item, Listing};
 use lockhouse_protocol::{Failure, FailureCode, PromptName, ResourceUri, ServerName, ToolName};
+use lockhouse_upstream::ai_client::{Followed, Line};
+use lockhouse_upstream::{Failed, Verb, Wire};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
     ContentBlock, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputResponses,
@@ -29,12 +35,6 @@ use lists::{prompt_names, with_members};
 use names::Names;
 
 use super::{Front, ask, beginning, calls_again, client};
-use lockhouse_base::principal::Principal;
-use lockhouse_catalog::Catalogue;
-use lockhouse_engine::supervisor::Landed;
-use lockhouse_gate::Asked;
-use lockhouse_upstream::ai_client::{Followed, Line};
-use lockhouse_upstream::{Failed, Verb, Wire};
 
 /// Of a resource that its server calls fresh for no time of its own.
 const READ_TTL_MS: u64 = 0;

@@ -3,11 +3,9 @@
 use std::time::{Duration, Instant};
 
 use lockhouse_policies::printable;
+use lockhouse_upstream::ai_client::{Course, PersonWait};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext, RoleServer};
-
-use lockhouse_upstream::ai_client::Course;
-use lockhouse_upstream::ai_client::PersonWait;
 
 /// Between two notes of progress, whoever has something to say.
 const AT_MOST_EVERY: Duration = Duration::from_millis(100);

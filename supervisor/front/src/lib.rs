@@ -19,11 +19,17 @@ mod tools;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::language::Language;
+use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_base::telemetry::traces::{self, TraceContext};
+use lockhouse_engine::sessions::{SessionKey, SessionName};
+use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
+use lockhouse_gate::results;
 use lockhouse_policies::ClientName;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
-    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, ErrorData,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, ErrorData, Extensions,
     GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
     Implementation, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
@@ -39,13 +45,6 @@ use tracing::{Instrument, Span};
 use direct::{Direct, List};
 use runs::{Runs, Tool, handle};
 pub use stdio::serve_stdio;
-
-use lockhouse_base::language::Language;
-use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_base::telemetry::traces::{self, TraceContext};
-use lockhouse_engine::sessions::{SessionKey, SessionName};
-use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
-use lockhouse_gate::results;
 
 /// The tool list never changes while we run.
 const TOOLS_TTL_MS: u64 = 3_600_000;
@@ -76,13 +75,20 @@ enum Door {
     Http,
 }
 
+impl Door {
+    /// Whose a message with these extensions is; none where nobody was admitted.
+    fn principal(&self, extensions: &Extensions) -> Option<Principal> {
+        match self {
+            Self::Pipe(principal) => Some(principal.clone()),
+            Self::Http => http::principal(extensions),
+        }
+    }
+}
+
 impl Front {
     /// Whose request this is. One that nobody admitted is nobody's.
     fn principal(&self, context: &RequestContext<RoleServer>) -> Result<Principal, ErrorData> {
-        let admitted = match &self.door {
-            Door::Pipe(principal) => Some(principal.clone()),
-            Door::Http => http::principal(&context.extensions),
-        };
+        let admitted = self.door.principal(&context.extensions);
         admitted.ok_or_else(|| ErrorData::internal_error("the request was not admitted", None))
     }
 }

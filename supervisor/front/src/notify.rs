@@ -6,10 +6,9 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use sd_notify::NotifyState;
-
 use lockhouse_base::language::Language;
 use lockhouse_engine::supervisor::Supervisor;
+use sd_notify::NotifyState;
 
 /// Between two looks at whether the line of how it is has changed.
 const LINE_EVERY: Duration = Duration::from_secs(5);

@@ -11,6 +11,9 @@ mod tasks;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lockhouse_base::principal::Owner;
+use lockhouse_engine::supervisor::{RunSettings, Supervisor};
+use lockhouse_gate::results::Results;
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::CallToolResult;
 use serde_json::json;
@@ -19,10 +22,6 @@ pub(super) use follow::{Tool, handle};
 use run::{Over, Run, Step};
 use suspended::Suspended;
 pub(super) use suspended::new_handle;
-
-use lockhouse_base::principal::Owner;
-use lockhouse_engine::supervisor::{RunSettings, Supervisor};
-use lockhouse_gate::results::Results;
 
 /// The runs of all clients of a door. Copies are the same ones.
 #[derive(Clone)]

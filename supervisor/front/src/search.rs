@@ -1,14 +1,13 @@
 //! `search_tools`: what a model is shown of the tools that fit, within what one answer may have.
 
-use lockhouse_policies::ClientName;
-use lockhouse_protocol::Detail;
-use rmcp::model::JsonObject;
-use serde_json::{Value, json};
-
 use lockhouse_base::language::Language;
 use lockhouse_base::principal::Principal;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_gate::Search;
+use lockhouse_policies::ClientName;
+use lockhouse_protocol::Detail;
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
 
 /// Tools that one answer has at most.
 const LIMIT: usize = 10;

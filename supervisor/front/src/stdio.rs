@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use lockhouse_base::principal::Principal;
+use lockhouse_engine::supervisor::Supervisor;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -12,8 +14,6 @@ use super::direct::raw::Unpacking;
 use super::runs::Runs;
 use super::stdin::ClosingReader;
 use super::{Door, Front};
-use lockhouse_base::principal::Principal;
-use lockhouse_engine::supervisor::Supervisor;
 
 /// One line of JSON from the AI client, bytes. Far above the limit for code, so that what is too long gets an answer.
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;

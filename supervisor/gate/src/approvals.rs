@@ -25,8 +25,12 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use lockhouse_audit::Audit;
+use lockhouse_base::principal::Owner;
+use lockhouse_catalog::Tool;
 use lockhouse_policies::{PendingCall, PermittedCall, printable};
 use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode};
+use lockhouse_upstream::Caller;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
@@ -41,10 +45,6 @@ use order::Order;
 use outcome::Refusal;
 
 use super::failure;
-use lockhouse_audit::Audit;
-use lockhouse_base::principal::Owner;
-use lockhouse_catalog::Tool;
-use lockhouse_upstream::Caller;
 
 /// Calls of one execution that can wait at one time: as many as may be configured to be under way.
 const WAITING_MAX: usize = 1_024;

@@ -6,13 +6,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use lockhouse_policies::{nearest, quoted};
-use lockhouse_protocol::{Failure, FailureCode, PromptName, Request};
-use serde_json::{Map, Value};
-
 use lockhouse_base::json::{self, DEPTH_MAX, JsonFault};
 use lockhouse_base::language::Language;
 use lockhouse_catalog::{Tool, folded};
+use lockhouse_policies::{nearest, quoted};
+use lockhouse_protocol::{Failure, FailureCode, PromptName, Request};
+use serde_json::{Map, Value};
 
 /// Values in the arguments of one call. Each costs far more here than the two bytes that it takes to send.
 const NODES_MAX: usize = 50_000;

@@ -3,13 +3,13 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lockhouse_policies::{Item, Listing};
-use lockhouse_protocol::{CallId, Request, ServerName};
-
-use super::Requester;
 use lockhouse_audit::Subject;
 use lockhouse_catalog::Changes;
+use lockhouse_policies::{Item, Listing};
+use lockhouse_protocol::{CallId, Request, ServerName};
 use lockhouse_upstream::Caller;
+
+use super::Requester;
 
 /// One thing asked of one upstream server.
 #[derive(Clone, Debug)]

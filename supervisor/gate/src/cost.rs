@@ -3,11 +3,10 @@
 
 use std::time::{Duration, Instant};
 
+use lockhouse_audit::{Audit, AuditSettings, REDACTED, Subject};
 use lockhouse_policies::{Call, Decision, Item, Policy, Source};
 use lockhouse_protocol::{CallId, ExecutionId, ServerName, ToolName};
 use serde_json::json;
-
-use lockhouse_audit::{Audit, AuditSettings, REDACTED, Subject};
 
 const CALLS: usize = 20_000;
 /// What the log may add to a call at the median.

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use lockhouse_audit::Subject;
+use lockhouse_base::telemetry;
+use lockhouse_catalog::{Tool, ToolChange};
 use lockhouse_policies::{
     Call, ClientName, Decision, Denial, Effect, Item, Links, OnChange, PermittedCall, Place, Policy,
 };
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
+use lockhouse_upstream::Connection;
 
 use super::destination::{Destination, is_skills};
 use super::{Approval, Gate, Requester, failure, links};
-use lockhouse_audit::Subject;
-use lockhouse_base::telemetry;
-use lockhouse_catalog::{Tool, ToolChange};
-use lockhouse_upstream::Connection;
 
 impl Gate {
     /// What no arguments could make permitted is refused before anything else is told of it.

@@ -5,15 +5,15 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use lockhouse_catalog::Catalogue;
 use lockhouse_policies::{Item, PermittedCall, SKILLS};
 use lockhouse_protocol::{Failure, FailureCode, Reply, ServerName};
+use lockhouse_upstream::{Caller, Connection, Offer, Slot};
 use serde_json::{Map, Value, json};
 
 use super::arguments::invalid;
 use super::failure;
 use crate::skills::{Draft, Skill, Skills, StoreError};
-use lockhouse_catalog::Catalogue;
-use lockhouse_upstream::{Caller, Connection, Offer, Slot};
 
 /// What `skills` offers, as an upstream server would say it.
 const SAVE: &str = r#"{"name": "save", "description": "Keeps code under a name, for later programs to import.",

@@ -1,15 +1,15 @@
 //! AI clients that have servers directly: the same way to a server as code's, and what they may know of it.
 
+use lockhouse_base::principal::Principal;
+use lockhouse_catalog::Tool;
 use lockhouse_policies::{ClientName, Item, Listing};
 use lockhouse_protocol::{CallId, Reply, ServerName};
+use lockhouse_upstream::Connection;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::arguments::Given;
 use super::{Asked, Gate, Requester, Scope};
-use lockhouse_base::principal::Principal;
-use lockhouse_catalog::Tool;
-use lockhouse_upstream::Connection;
 
 /// An AI client's own call is the first and last of its execution.
 const CALL: CallId = CallId(1);

@@ -3,9 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lockhouse_policies::{ClientName, PermittedCall, Policy, ScopedLimits};
-
 use lockhouse_audit::digest;
+use lockhouse_policies::{ClientName, PermittedCall, Policy, ScopedLimits};
 
 /// One policy, and how it stands to the newest.
 #[derive(Debug)]

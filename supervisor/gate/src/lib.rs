@@ -28,8 +28,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use lockhouse_audit::Audit;
+use lockhouse_base::language::Language;
+use lockhouse_base::principal::Principal;
+use lockhouse_base::telemetry::{self, Stage};
+use lockhouse_catalog::{Catalogue, Changes, Lesson};
 use lockhouse_policies::{Call, ClientName, Effect, Item, Policy, visible_text};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request, ServerName};
+use lockhouse_upstream::{Caller, Upstreams};
 use serde_json::json;
 
 pub use approvals::{
@@ -54,12 +60,6 @@ use schema::Schemas;
 
 use crate::results::Results;
 use crate::skills::Skills;
-use lockhouse_audit::Audit;
-use lockhouse_base::language::Language;
-use lockhouse_base::principal::Principal;
-use lockhouse_base::telemetry::{self, Stage};
-use lockhouse_catalog::{Catalogue, Changes, Lesson};
-use lockhouse_upstream::{Caller, Upstreams};
 
 /// Characters of a failure's message, which may repeat an upstream server's words.
 const MESSAGE_CHARS_MAX: usize = 4_000;

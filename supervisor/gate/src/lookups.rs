@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, PoisonError};
 
+use lockhouse_base::telemetry;
+use lockhouse_catalog::{Catalogue, Told, Tool};
 use lockhouse_policies::{Call, ClientName, Decision, Effect, Item, OnChange, Place, Policy};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, ServerName, ToolName};
+use lockhouse_upstream::{Connection, State};
 use serde_json::{Value, json};
 
 use super::decision::denied;
 use super::{Asked, Briefs, Gate, Requester, Scope, about, cut, failure};
-use lockhouse_base::telemetry;
-use lockhouse_catalog::{Catalogue, Told, Tool};
-use lockhouse_upstream::{Connection, State};
 
 /// Answers to `ListTools` that are kept.
 const BRIEFS_MAX: usize = 256;

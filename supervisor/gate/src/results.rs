@@ -9,13 +9,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use lockhouse_base::principal::Owner;
 use lockhouse_protocol::ResultHandle;
 
 use directory::Directory;
 use memory::{Kind, Memory};
 pub use part::part;
-
-use lockhouse_base::principal::Owner;
 
 /// Results that are kept at one time.
 const COUNT_MAX: usize = 1_000;

@@ -13,14 +13,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jsonschema::{PatternOptions, Validator};
+use lockhouse_base::language::Language;
+use lockhouse_catalog::Tool;
 use lockhouse_policies::printable;
 use lockhouse_protocol::{Failure, ServerName};
 use serde_json::{Map, Value};
 use tokio::sync::{OnceCell, Semaphore};
 
 use super::arguments::invalid;
-use lockhouse_base::language::Language;
-use lockhouse_catalog::Tool;
 use meter::{Budget, Exhausted, Meter};
 use metered::{Metered, Seen};
 

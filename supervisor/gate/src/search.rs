@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::language::Language;
+use lockhouse_catalog::{Catalogue, Corpus, Hit, Told, rank};
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::{Detail, ServerName};
+use lockhouse_upstream::State;
 use serde_json::Value;
 
 use super::{Gate, Scope, cut};
-use lockhouse_base::language::Language;
-use lockhouse_catalog::{Catalogue, Corpus, Hit, Told, rank};
-use lockhouse_upstream::State;
 
 /// How long searches wait for a server that connects for the first time, from the beginning of that attempt.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use lockhouse_audit::SkillCode;
 use lockhouse_protocol::{Failure, FailureCode, Reply, SkillName};
 use serde_json::{Value, json};
 
 use super::{Gate, Requester, failure};
 use crate::skills::{Name, Origin, Skills};
-use lockhouse_audit::SkillCode;
 
 /// Skills that one search gives at most.
 const FOUND_MAX: usize = 50;

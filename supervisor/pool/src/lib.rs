@@ -8,6 +8,7 @@
 
 mod cgroup;
 mod figures;
+mod launch;
 mod process;
 pub mod protections;
 mod queue;
@@ -20,6 +21,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::principal::Owner;
+use lockhouse_base::telemetry;
 use lockhouse_protocol::Finding;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -27,16 +30,15 @@ use tokio::time::Instant;
 pub use cgroup::ControlGroups;
 pub use figures::Figures;
 use figures::SharedFigures;
+pub use launch::ZygoteCommand;
+use launch::{Launch, Purpose};
 pub use process::WorkerProcess;
 use queue::Queue;
 pub use queue::QueueBounds;
 pub use seal::Unsealed;
 pub use worker::{Death, Worker};
-use zygote::{Launch, Purpose, Told, ZygoteHandle};
-pub use zygote::{Prepared, ZygoteCommand};
-
-use lockhouse_base::principal::Owner;
-use lockhouse_base::telemetry;
+pub use zygote::Prepared;
+use zygote::{Told, ZygoteHandle};
 
 /// Without other work, idle workers are refilled so long after the last lease.
 const QUIET: Duration = Duration::from_millis(5);

@@ -9,8 +9,8 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::oneshot;
 
 use super::cgroup::WorkerGroup;
+use super::launch::{Launch, Purpose};
 use super::process::WorkerProcess;
-use super::zygote::{Launch, Purpose};
 use super::{PoolError, bounded, seal};
 
 const SEAL_TIMEOUT: Duration = Duration::from_secs(20);

@@ -3,14 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use lockhouse_base::child_stderr::LastLines;
 use lockhouse_protocol::zygote::ZYGOTE_FRAME_BYTES_MAX;
-use lockhouse_protocol::{
-    Exit, Finding, FromZygote, Protection, STACK_OVERFLOW_STATUS, SandboxProfile, ToZygote, frame,
-};
+use lockhouse_protocol::{Exit, Finding, FromZygote, STACK_OVERFLOW_STATUS, ToZygote, frame};
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
 };
@@ -21,12 +19,11 @@ use tokio::io::unix::AsyncFd;
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, oneshot};
 
-use super::Groups;
+use super::launch::{Launch, Purpose, ZygoteCommand};
 use super::process::WorkerProcess;
 use super::worker::{Death, Newborn};
 use super::{PoolError, bounded};
 use crate::protections;
-use lockhouse_base::child_stderr::LastLines;
 
 /// Preloading Python takes a tenth of a second; a heavy package on a slow disk can take many.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -39,33 +36,6 @@ const FOREIGN: &str = "it does not speak this version's protocol";
 /// How often it is looked whether an orphaned worker has ended. They are killed before this begins.
 const REAPING_PAUSE: Duration = Duration::from_millis(5);
 const REAPINGS_MAX: u32 = 1_000;
-
-/// How a zygote is started.
-#[derive(Clone, Debug)]
-pub struct ZygoteCommand {
-    pub program: PathBuf,
-    pub arguments: Vec<String>,
-    pub profile: SandboxProfile,
-    /// Whether a protection that is only absent is fatal too.
-    pub require_full: bool,
-}
-
-/// How the zygotes and workers of a pool are started.
-#[derive(Debug)]
-pub(super) struct Launch {
-    pub(super) command: ZygoteCommand,
-    /// Where each worker gets a control group, or why it gets none.
-    pub(super) control_groups: Groups,
-}
-
-impl Launch {
-    fn control_group(&self) -> Finding {
-        match &self.control_groups {
-            Ok(_) => Finding::holds(Protection::ControlGroup, "each worker gets its own"),
-            Err(reason) => Finding::absent(Protection::ControlGroup, format!("no control group ({reason})")),
-        }
-    }
-}
 
 /// What a prepared zygote says of itself.
 #[derive(Clone, Debug)]
@@ -86,15 +56,6 @@ pub(super) enum Told {
     Crashed,
     /// The zygote has ended, and with it every request and every worker.
     Gone(PoolError),
-}
-
-/// What a worker is forked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// One execution.
-    Execution,
-    /// All runs of one session.
-    Session,
 }
 
 /// Asks for forks. The zygote retires when this is dropped.

@@ -1,6 +1,7 @@
 //! `lockhouse audit`
 
 mod export;
+mod matching;
 mod query;
 mod row;
 mod show;
@@ -10,9 +11,10 @@ mod wanted;
 
 use std::process::ExitCode;
 
+use lockhouse_audit::PublicKey;
+
 use super::{UNAVAILABLE, complain, complain_config};
 use crate::config::{self, Files};
-use lockhouse_audit::PublicKey;
 
 /// What to do with the audit log.
 #[derive(Debug, clap::Subcommand)]

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use lockhouse_audit::{Audit, AuditError, LoginStep, Person, TokenChange};
 use lockhouse_protocol::ServerName;
 
 use crate::config::{self, Files};
-use lockhouse_audit::{Audit, AuditError, LoginStep, Person, TokenChange};
 
 /// Open until it is dropped. No file is begun before there is a record.
 pub(super) struct CommandLog(Arc<Audit>);

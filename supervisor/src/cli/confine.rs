@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::{UNAVAILABLE, complain};
 use lockhouse_upstream::{Confinement, become_confined};
+
+use super::{UNAVAILABLE, complain};
 
 /// What the program may do, and the program.
 #[derive(Debug, clap::Args)]

@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
+use lockhouse_base::language::Language;
+use lockhouse_engine::execution::{Answer, parsed};
+use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_policies::{Policy, Source};
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{Reach, ServerCommand, ServerDefinition, ServerLimits};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{UNAVAILABLE, complain, table};
 use crate::config::{Files, Settings};
-use lockhouse_base::language::Language;
-use lockhouse_engine::execution::{Answer, parsed};
-use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
-use lockhouse_upstream::{Reach, ServerCommand, ServerDefinition, ServerLimits};
 
 const POLICY: &str = include_str!("demo/policy.toml");
 const PROGRAMS: [(&str, Language, &str); 4] = [

@@ -4,6 +4,10 @@
 
 use std::process::ExitCode;
 
+use lockhouse_base::language::Language;
+use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
+use lockhouse_pool::PoolError;
+use lockhouse_pool::protections::describe;
 use lockhouse_protocol::{Finding, Verdict};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -11,10 +15,6 @@ use tokio_util::sync::CancellationToken;
 use super::terminal::harmless;
 use super::{UNAVAILABLE, load, start_with, table};
 use crate::config::{Files, ReadableSecret};
-use lockhouse_base::language::Language;
-use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
-use lockhouse_pool::PoolError;
-use lockhouse_pool::protections::describe;
 
 /// How to report.
 #[derive(Debug, clap::Args)]

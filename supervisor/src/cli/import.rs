@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use lockhouse_base::text_files::back_up;
 
 use super::consent::Consent;
 use super::terminal::harmless;
@@ -15,7 +16,6 @@ use crate::config::{
     self, Client, ConfigError, Edit, Entry, Files, Settings, Surroundings, keep, looks_secret, own_table,
 };
 use candidate::{Candidate, Judge};
-use lockhouse_base::text_files::back_up;
 
 /// What to import.
 #[derive(Debug, clap::Args)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use lockhouse_base::text_files::{back_up, read_source, replace};
 use lockhouse_policies::Source;
 use similar::{ChangeTag, TextDiff};
 
@@ -11,7 +12,6 @@ use super::consent::Consent;
 use super::terminal::harmless;
 use super::{UNAVAILABLE, USAGE, complain, complain_config};
 use crate::config::{self, Client, ConfigError, Files, Insertion, StartEntry, Surroundings, insert};
-use lockhouse_base::text_files::{back_up, read_source, replace};
 
 /// Which AI client to point at Lockhouse.
 #[derive(Debug, clap::Args)]

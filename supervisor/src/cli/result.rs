@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
+use lockhouse_base::json;
+use lockhouse_base::principal::Owner;
+use lockhouse_gate::results::{Bounds, Results, part};
 use lockhouse_protocol::ResultHandle;
 
 use super::terminal::for_stdout;
 use super::{USAGE, complain, complain_config};
 use crate::config::{self, Files};
-use lockhouse_base::json;
-use lockhouse_base::principal::Owner;
-use lockhouse_gate::results::{Bounds, Results, part};
 
 /// What to print.
 #[derive(Debug, clap::Args)]

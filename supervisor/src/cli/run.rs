@@ -6,6 +6,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::json;
+use lockhouse_base::language::Language;
+use lockhouse_base::principal::Owner;
+use lockhouse_engine::execution::{self, Answer, Refusal, Showing};
+use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
+use lockhouse_front::control::ControlSocket;
+use lockhouse_gate::{FromSupervisor, Seat, Watcher};
 use lockhouse_protocol::CodeError;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -18,13 +25,6 @@ use super::language::LanguageName;
 use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, load, result, started};
 use crate::config::Files;
-use lockhouse_base::json;
-use lockhouse_base::language::Language;
-use lockhouse_base::principal::Owner;
-use lockhouse_engine::execution::{self, Answer, Refusal, Showing};
-use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
-use lockhouse_front::control::ControlSocket;
-use lockhouse_gate::{FromSupervisor, Seat, Watcher};
 
 /// Bytes that are read of a program: beyond any limit that can be configured for code.
 const READ_BYTES_MAX: u64 = 16 * 1024 * 1024;

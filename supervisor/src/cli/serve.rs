@@ -4,10 +4,6 @@ use std::convert::Infallible;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use tokio::signal::unix::{SignalKind, signal};
-
-use super::{UNAVAILABLE, USAGE, complain, load, read, start_with};
-use crate::config::{Files, Settings};
 use lockhouse_audit::ReloadCause;
 use lockhouse_base::language::Language;
 use lockhouse_base::lifecycle::Life;
@@ -18,6 +14,10 @@ use lockhouse_front::control::ControlSocket;
 use lockhouse_front::http::{Address, Certificate, HttpSettings, NotOpened, OpenDoor, serve_figures};
 use lockhouse_front::notify;
 use lockhouse_upstream::NESTED;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{UNAVAILABLE, USAGE, complain, load, read, start_with};
+use crate::config::{Files, Settings};
 
 /// How AI clients come in.
 #[derive(Debug, clap::Args)]

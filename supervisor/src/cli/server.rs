@@ -16,12 +16,12 @@ mod test;
 use std::process::ExitCode;
 
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::ServerDefinition;
 
 use super::terminal::harmless;
 use super::{USAGE, complain_config};
 use crate::config::{Files, Settings};
 use lockhouse_policies::nearest;
-use lockhouse_upstream::ServerDefinition;
 
 pub(super) use add::hint;
 

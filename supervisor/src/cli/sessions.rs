@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
+use lockhouse_engine::sessions::{Listed, SessionName};
+use lockhouse_front::control::{Order, Told, VERSION};
 use lockhouse_policies::printable;
 
 use super::orders::{self, Meant, meant, meant_exactly};
 use super::{USAGE, table};
-use lockhouse_engine::sessions::{Listed, SessionName};
-use lockhouse_front::control::{Order, Told, VERSION};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {

@@ -6,13 +6,13 @@ mod test;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use lockhouse_gate::skills::{Entry, Name, Origin, Skill, Skills};
 use serde_json::{Value, json};
 
 use super::consent::Consent;
 use super::terminal::{for_stdout, harmless};
 use super::{UNAVAILABLE, USAGE, complain, complain_config, table};
 use crate::config::{self, Files};
-use lockhouse_gate::skills::{Entry, Name, Origin, Skill, Skills};
 
 /// What to do, and with whose.
 #[derive(Debug, clap::Args)]

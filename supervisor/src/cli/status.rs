@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
+use lockhouse_front::control::{Order, Told, VERSION};
 use serde_json::{Value, json};
 
 use super::orders::ask_all;
 use super::{UNAVAILABLE, table};
-use lockhouse_front::control::{Order, Told, VERSION};
 
 /// What `lockhouse status` shows.
 #[derive(Debug, clap::Args)]

@@ -5,6 +5,8 @@ mod tree;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use lockhouse_catalog::Tool;
+use lockhouse_gate::Gate;
 use lockhouse_protocol::ServerName;
 use serde_json::{Value, json};
 
@@ -13,8 +15,6 @@ use super::terminal::for_stdout;
 use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start};
 use crate::config::Files;
-use lockhouse_catalog::Tool;
-use lockhouse_gate::Gate;
 
 use tree::{Tree, TreeError};
 

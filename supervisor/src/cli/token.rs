@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
+use lockhouse_audit::TokenChange;
+use lockhouse_front::access::{Issued, TokenFile, TokenName};
+use lockhouse_gate::no_grant;
 use serde_json::json;
 
 use super::command_log::CommandLog;
 use super::{UNAVAILABLE, USAGE, complain_config, table};
 use crate::config::{self, Files};
-use lockhouse_audit::TokenChange;
-use lockhouse_front::access::{Issued, TokenFile, TokenName};
-use lockhouse_gate::no_grant;
 
 /// The longest that a token counts which expires at all.
 const LONGEST: Duration = Duration::from_hours(24 * 3_660);

@@ -4,6 +4,9 @@ mod shapes;
 
 use std::process::ExitCode;
 
+use lockhouse_catalog::{Told, Tool};
+use lockhouse_engine::supervisor::Supervisor;
+use lockhouse_gate::{Scope, Search, in_a_word};
 use lockhouse_policies::Effect;
 use lockhouse_protocol::{Detail, ServerName, ToolName};
 use serde_json::{Value, json};
@@ -12,9 +15,6 @@ use super::terminal::for_stdout;
 use super::unavailable::unavailable;
 use super::{UNAVAILABLE, USAGE, complain, start, table};
 use crate::config::{self, Files};
-use lockhouse_catalog::{Told, Tool};
-use lockhouse_engine::supervisor::Supervisor;
-use lockhouse_gate::{Scope, Search, in_a_word};
 
 /// What to show.
 #[derive(Debug, clap::Subcommand)]

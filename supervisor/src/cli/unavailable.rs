@@ -1,7 +1,8 @@
 //! Servers that cannot be used, told once to a person: with what the server itself said, which code and model never get.
 
-use super::terminal::harmless;
 use lockhouse_upstream::{Connection, State, Upstreams};
+
+use super::terminal::harmless;
 
 /// One line for each.
 pub(crate) fn unavailable(upstreams: &Upstreams) -> Vec<String> {

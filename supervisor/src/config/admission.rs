@@ -4,17 +4,18 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
-use lockhouse_policies::Rate;
-
-use super::ConfigError;
-use super::document::{Clients, Document, Oauth};
-use super::http::Http;
-use super::references::Surroundings;
 use lockhouse_engine::quotas::ClientLimits;
 use lockhouse_front::access::{
     AccessSettings, KeySource, OauthSettings, TokenFile, Users, Way, algorithm, trusted_url,
 };
 use lockhouse_gate::no_grant;
+use lockhouse_policies::Rate;
+
+use super::ConfigError;
+use super::document::{Clients, Document};
+use super::http::Http;
+use super::http::Oauth;
+use super::references::Surroundings;
 
 /// Those of RSA and of elliptic curves that are in use.
 const ALGORITHMS: [&str; 6] = ["RS256", "RS512", "PS256", "ES256", "ES384", "EdDSA"];

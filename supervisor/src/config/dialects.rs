@@ -22,8 +22,9 @@ use std::path::{Path, PathBuf};
 
 use lockhouse_policies::{Diagnostic, Diagnostics, OnChange, Source};
 
-use super::entry::{Entry, LeftOut};
+use super::entry::Entry;
 use super::faults;
+use super::left_out::LeftOut;
 use super::references::Surroundings;
 use fields::Fields;
 use syntax::Syntax;

@@ -1,10 +1,15 @@
 //! `config.toml` as it is written. Every key has a default, and a key that is not listed here is an error.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use lockhouse_audit::REDACTED;
+use lockhouse_base::telemetry::log::Format;
+use lockhouse_front::http::Address;
+use lockhouse_gate::Through;
+use lockhouse_gate::skills::DIRECTORIES_MAX;
 use lockhouse_policies::{Diagnostic, Diagnostics, Rate, Source};
+use lockhouse_upstream::ServerLimits;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -12,12 +17,6 @@ use super::dialects::{self, Listed};
 use super::http::Http;
 use super::partial::{self, Misfit, Read};
 use super::references::Surroundings;
-use lockhouse_audit::REDACTED;
-use lockhouse_base::telemetry::log::Format;
-use lockhouse_front::http::Address;
-use lockhouse_gate::Through;
-use lockhouse_gate::skills::DIRECTORIES_MAX;
-use lockhouse_upstream::ServerLimits;
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -242,31 +241,6 @@ impl Default for Skills {
     fn default() -> Self {
         Self { enabled: true, directories: Vec::new() }
     }
-}
-
-/// `[http.oauth]`
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Oauth {
-    pub(super) issuer: String,
-    pub(super) audience: String,
-    pub(super) resource: Option<String>,
-    /// A URL or a path; found by what the issuer says of itself otherwise.
-    pub(super) jwks: Option<String>,
-    pub(super) scopes: BTreeMap<String, Vec<String>>,
-    pub(super) algorithms: Option<Vec<String>>,
-    #[serde(default = "leeway_seconds")]
-    pub(super) leeway_seconds: u32,
-    #[serde(default = "refetch_seconds")]
-    pub(super) refetch_seconds: u32,
-}
-
-fn leeway_seconds() -> u32 {
-    60
-}
-
-fn refetch_seconds() -> u32 {
-    30
 }
 
 /// `[clients]`: what each AI client that comes in over HTTP may use.

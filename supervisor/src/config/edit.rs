@@ -5,12 +5,12 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use lockhouse_base::directories;
+use lockhouse_base::text_files::read_source;
 use nix::fcntl::{Flock, FlockArg};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{ConfigError, Files, Settings, locate};
-use lockhouse_base::directories;
-use lockhouse_base::text_files::read_source;
 
 /// The file, read for a change.
 pub(crate) struct Edit {

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use lockhouse_policies::OnChange;
-
-use super::env_file;
-use super::references::{Surroundings, Template, Unresolved};
 use lockhouse_upstream::{
     Authorization, Confinement, Decode, Exposure, HttpEndpoint, OAuthClient, Reach, Referenced,
     ServerCommand, ServerDefinition, ServerLimits, Start, ToolSelection,
 };
+
+use super::env_file;
+use super::left_out::LeftOut;
+use super::references::{Surroundings, Template};
 
 /// One server, with references.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,39 +73,6 @@ pub(crate) struct EntryLimits {
     pub(crate) parallel_calls: Option<usize>,
     pub(crate) queue: Option<usize>,
     pub(crate) queue_timeout: Option<Duration>,
-}
-
-/// Why a server is not used. No value of the file is in it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum LeftOut {
-    #[error("it is disabled")]
-    Disabled,
-    #[error("it is Lockhouse itself")]
-    Itself,
-    #[error("{key}: expected {expected}")]
-    Unexpected { key: String, expected: &'static str },
-    #[error("it has neither a command nor a URL")]
-    NoReach,
-    #[error("it has both a command and a URL: keep one of them")]
-    TwoReaches,
-    #[error("it is reached over HTTP+SSE, which MCP has replaced: {0}")]
-    OldTransport(&'static str),
-    #[error("it comes from an extension of that AI client and has no command here")]
-    Extension,
-    #[error("url: it is not an absolute http or https URL")]
-    Url,
-    #[error(
-        "headers: {0:?} cannot be the name of a header, or its value has a character that no header may have"
-    )]
-    Header(String),
-    #[error("{key}: {reason}")]
-    Unresolved { key: String, reason: Unresolved },
-    #[error("envFile: {0}")]
-    EnvFile(String),
-    #[error("its name has none of A-Z a-z 0-9: rename it")]
-    Name,
-    #[error("{0}")]
-    Invalid(String),
 }
 
 impl Entry {

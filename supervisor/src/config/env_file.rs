@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::entry::LeftOut;
+use super::left_out::LeftOut;
 
 const BYTES_MAX: u64 = 256 * 1024;
 

@@ -1,16 +1,16 @@
 //! `[http]` as it is written, and the settings that it makes.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Deserialize;
-
-use super::document::Oauth;
-use super::references::Surroundings;
 use lockhouse_front::access::{AccessSettings, Auth, NamedUser};
 use lockhouse_front::http::{
     Address, HostName, HttpLimits, HttpSettings, PageOrigin, TlsFiles, TrustedProxy,
 };
+use serde::Deserialize;
+
+use super::references::Surroundings;
 
 /// Where `lockhouse serve --http` listens if nothing else is said.
 const LISTEN: &str = "127.0.0.1:7300";
@@ -229,4 +229,29 @@ fn file(written: &str, configuration: &Path, surroundings: &Surroundings) -> Pat
         Some((name, directory)) => Path::new(directory).join(name),
         None => configuration.parent().unwrap_or(Path::new("")).join(surroundings.expand_home(written)),
     }
+}
+
+/// `[http.oauth]`
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Oauth {
+    pub(super) issuer: String,
+    pub(super) audience: String,
+    pub(super) resource: Option<String>,
+    /// A URL or a path; found by what the issuer says of itself otherwise.
+    pub(super) jwks: Option<String>,
+    pub(super) scopes: BTreeMap<String, Vec<String>>,
+    pub(super) algorithms: Option<Vec<String>>,
+    #[serde(default = "leeway_seconds")]
+    pub(super) leeway_seconds: u32,
+    #[serde(default = "refetch_seconds")]
+    pub(super) refetch_seconds: u32,
+}
+
+fn leeway_seconds() -> u32 {
+    60
+}
+
+fn refetch_seconds() -> u32 {
+    30
 }

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::ConfigError;
 use lockhouse_base::directories;
+
+use super::ConfigError;
 
 const SYSTEM_CONFIG: &str = "/etc/lockhouse";
 const SYSTEM_PROGRAMS: &str = "/usr/lib/lockhouse";

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lockhouse_upstream::Decode;
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
 use super::entry::{Entry, EntryCommand, EntryLimits, EntryOAuth, EntryReach, EntryUrl};
 use super::plaintext::with_references;
 use super::references::Template;
-use lockhouse_upstream::Decode;
 
 /// Writes what an entry says. Plain text is first offered to `secret`, with its name, which may put a reference in its
 /// place.

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lockhouse_pool::{PoolSettings, QueueBounds, ZygoteCommand};
 use lockhouse_protocol::SandboxProfile;
 
 use super::document::Document;
 use super::{ConfigError, limits, locate};
-use lockhouse_pool::{PoolSettings, QueueBounds, ZygoteCommand};
 
 /// Loads the extension by its path, from an interpreter that sees nothing of the user's environment.
 const PYTHON_ENTRY: &str = "\

@@ -10,16 +10,16 @@ mod trust;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use lockhouse_base::text_files::read_source;
 use lockhouse_policies::{Place, Policy, Source};
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{ServerDefinition, ServerLimits};
 use nix::unistd::{Uid, geteuid};
 
 use super::ConfigError;
 use super::references::Surroundings;
 use document::{Approved, Denied};
 use identity::{Identity, Mismatch};
-use lockhouse_base::text_files::read_source;
-use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
 const FILE: &str = "/etc/lockhouse/requirements.toml";
 /// Names one more file. It is held to besides the one above, so setting this can only take away.

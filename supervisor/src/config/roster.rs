@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use lockhouse_protocol::ServerName;
-
 use lockhouse_catalog::python_name;
+use lockhouse_protocol::ServerName;
 use lockhouse_upstream::ServerDefinition;
 
 /// The longest name that a server may have.

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use lockhouse_audit::digest;
+use lockhouse_base::text_files::read_source;
 use lockhouse_policies::SKILLS;
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
 use super::dialects::{self, Listed};
-use super::entry::LeftOut;
+use super::left_out::LeftOut;
 use super::references::Surroundings;
 use super::roster::{Roster, usable};
 use super::unused::Unused;
 use super::{ConfigError, permissions};
-use lockhouse_audit::digest;
-use lockhouse_base::text_files::read_source;
-use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
 /// Servers of all files. Each is a process or a connection, held for as long as we run.
 const SERVERS_MAX: usize = 500;

@@ -1,6 +1,6 @@
 //! Servers that are configured and not used.
 
-use super::entry::LeftOut;
+use super::left_out::LeftOut;
 use super::requirements::Refusal;
 
 /// One of them. Its name is as it is written, which need not be a name that a server may have.

@@ -1,10 +1,10 @@
 //! What our own configuration says of a server in so many words: references that the settings hold resolved.
 
+use lockhouse_base::text_files::read_source;
+use lockhouse_upstream::ServerDefinition;
 use toml_edit::{DocumentMut, Item};
 
 use super::{Files, locate};
-use lockhouse_base::text_files::read_source;
-use lockhouse_upstream::ServerDefinition;
 
 /// `[servers.NAME]` as it is written, if that is where the server comes from.
 #[derive(Default)]

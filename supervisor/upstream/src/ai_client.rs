@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use lockhouse_audit::Audit;
+use lockhouse_base::principal::Principal;
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, ServerName};
 use rmcp::model::ProgressNotificationParam;
@@ -18,9 +20,6 @@ use tokio::sync::{mpsc, oneshot};
 pub use clock::{Clock, OpenQuestions, PersonWait};
 pub use course::{Begun, Course, Looks, TAIL_BYTES_MAX, Watch, looks};
 pub use question::{Mode, Question};
-
-use lockhouse_audit::Audit;
-use lockhouse_base::principal::Principal;
 
 /// Questions of upstream servers in one execution, whichever of them asks.
 const QUESTIONS_MAX: u32 = 20;

@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::HeaderValue;
+use lockhouse_base::secrets::Secrets;
 use lockhouse_protocol::ServerName;
 use rmcp::transport::auth::AuthError;
 use tokio::time::timeout;
@@ -22,7 +23,6 @@ pub use login::{Login, LoginError, log_out};
 
 use super::definition::{Authorization, HttpEndpoint, OAuthClient};
 use super::http::{HttpFault, Kind};
-use lockhouse_base::secrets::Secrets;
 use tokens::{Kept, Token, TokenFile, TokenFileError};
 
 /// An authorization server is not asked again before: a token that is refused at once is not what is wrong.

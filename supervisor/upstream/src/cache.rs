@@ -4,14 +4,14 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use lockhouse_base::files;
+use lockhouse_catalog::{Catalogue, DEFINITIONS_BYTES_MAX};
 use lockhouse_protocol::ServerName;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::definition::ServerDefinition;
 use super::places::Places;
-use lockhouse_base::files;
-use lockhouse_catalog::{Catalogue, DEFINITIONS_BYTES_MAX};
 
 /// The format below. A file of another version is not read.
 const VERSION: u32 = 1;

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use lockhouse_base::telemetry::{self, traces};
 use lockhouse_policies::{Item, Listing, PermittedCall};
 use lockhouse_protocol::{Failure, FailureCode};
 use rmcp::model::{
@@ -22,7 +23,6 @@ use super::request::{Patience, Unanswered, send_for};
 use super::result::{Reading, Told, told};
 use super::slots::Slot;
 use super::wire::{Failed, Verb, Wire};
-use lockhouse_base::telemetry::{self, traces};
 
 /// Characters of a server's error text that are passed on.
 const ERROR_CHARS_MAX: usize = 4_000;

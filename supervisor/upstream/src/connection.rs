@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::secrets::Secrets;
+use lockhouse_catalog::{Catalogue, Shapes};
 use lockhouse_policies::OnChange;
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use rmcp::RoleClient;
@@ -21,8 +23,6 @@ use super::places::Places;
 use super::slots::{Busy, Slot};
 use super::start::Starter;
 use super::status::Status;
-use lockhouse_base::secrets::Secrets;
-use lockhouse_catalog::{Catalogue, Shapes};
 
 /// What a start that takes too long gets besides its limit to be ended and told.
 const START_MARGIN: Duration = Duration::from_secs(1);

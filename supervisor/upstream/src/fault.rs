@@ -2,12 +2,12 @@
 
 use std::process::ExitStatus;
 
+use lockhouse_base::secrets::Secrets;
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
 
 use super::http::{HttpFault, Kind};
 use super::inbound::{NOT_JSON, TOO_LARGE};
-use lockhouse_base::secrets::Secrets;
 
 /// Characters of a server's error text that are logged.
 const SAID_CHARS_MAX: usize = 400;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture};
+use lockhouse_catalog::{Catalogue, ToolChange};
 use lockhouse_protocol::ServerName;
 use rmcp::RoleClient;
 use rmcp::service::Peer;
@@ -25,7 +26,6 @@ use super::pins::{FileVersion, Pins};
 use super::slots::Slots;
 use super::start::{Refusal, Starter};
 use super::status::Status;
-use lockhouse_catalog::{Catalogue, ToolChange};
 
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);

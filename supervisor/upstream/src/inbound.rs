@@ -1,5 +1,6 @@
 //! One message of a server: what it is, and what rmcp gets of it. Nothing is parsed into a tree before its size is known.
 
+use lockhouse_base::json::{self, JsonFault};
 use rmcp::RoleClient;
 use rmcp::model::{CustomRequest, CustomResult, ErrorData, RequestId, ServerRequest, ServerResult};
 use rmcp::service::RxJsonRpcMessage;
@@ -8,7 +9,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::ids::id_in;
-use lockhouse_base::json::{self, JsonFault};
 
 /// Marks an error as ours, so that the caller can tell it from the upstream's own.
 pub(super) const TOO_LARGE: &str = "lockhouse: result too large";

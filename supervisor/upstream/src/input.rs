@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lockhouse_base::json;
 use lockhouse_policies::Item;
 use lockhouse_protocol::{FailureCode, ServerName};
 use serde::Deserialize;
@@ -12,7 +13,6 @@ use super::callers::Caller;
 use super::calls::Unsuccessful;
 use super::host;
 use crate::ai_client::{Answer, Question};
-use lockhouse_base::json;
 
 /// Times that one call may ask.
 pub(super) const ROUNDS_MAX: usize = 10;

@@ -44,10 +44,9 @@ mod wire;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lockhouse_base::secrets::Secrets;
 use lockhouse_protocol::ServerName;
 use tokio::sync::Semaphore;
-
-use lockhouse_base::secrets::Secrets;
 
 pub use auth::{Login, LoginError, log_out};
 pub use cache::remembered;

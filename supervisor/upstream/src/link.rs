@@ -4,6 +4,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::child_stderr::LastLines;
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, PingRequest, ProtocolVersion, ServerNotification, SubscriptionFilter};
 use rmcp::service::{Peer, RunningService, RunningServiceCancellationToken, ServiceError};
@@ -19,7 +20,6 @@ use super::notices::Notice;
 use super::process::ServerProcess;
 use super::request::send;
 use super::status::Ending;
-use lockhouse_base::child_stderr::LastLines;
 
 /// How long a connection over HTTP that is of no more use stays for those who wait for it.
 const HTTP_TELL: Duration = Duration::from_millis(100);

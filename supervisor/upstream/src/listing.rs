@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lockhouse_catalog::{Catalogue, LeftOut};
 use lockhouse_protocol::ServerName;
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
@@ -12,7 +13,6 @@ use super::entries::Entries;
 use super::fault::Fault;
 use super::inbound::reading;
 use super::request::send;
-use lockhouse_catalog::{Catalogue, LeftOut};
 
 const PAGES_MAX: usize = 100;
 /// Bytes of all pages of a list together, after which no further one is asked for.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lockhouse_base::telemetry::traces::{self, TraceContext};
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientCapabilities, ClientRequest, CustomResult, ProtocolVersion, RequestMetaObject, ServerResult,
@@ -15,7 +16,6 @@ use super::callers::{Caller, Ticket};
 use super::host::asks_people;
 use super::http;
 use crate::ai_client::{AiClient, Clock};
-use lockhouse_base::telemetry::traces::{self, TraceContext};
 
 /// How long telling a server that a request is cancelled may take. Nobody waits for it.
 pub(super) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);

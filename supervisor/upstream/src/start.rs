@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use lockhouse_base::child_stderr::LastLines;
+use lockhouse_base::secrets::Secrets;
+use lockhouse_catalog::Catalogue;
 use lockhouse_protocol::ServerName;
 use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
@@ -29,9 +32,6 @@ use super::probe::{Probed, probe};
 use super::process::ServerProcess;
 use super::request::CANCEL_TIMEOUT;
 use super::transport::{LineTransport, Lines, RawResults};
-use lockhouse_base::child_stderr::LastLines;
-use lockhouse_base::secrets::Secrets;
-use lockhouse_catalog::Catalogue;
 
 /// Some servers neither answer the question nor end. One that takes longer than this to load is taken for one of them.
 const PROBE_MAX: Duration = Duration::from_secs(15);

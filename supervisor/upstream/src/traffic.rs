@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lockhouse_base::token_bucket::Allowance;
 use rmcp::model::{
     ClientRequest, GetMeta, JsonRpcMessage, JsonRpcRequest, ProgressToken, RequestId, ServerNotification,
 };
@@ -16,7 +17,6 @@ use tokio::time::Instant;
 
 use super::broken::Broken;
 use super::inbound::Received;
-use lockhouse_base::token_bucket::Allowance;
 
 /// Unsolicited bytes at once, and how many more each second.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;

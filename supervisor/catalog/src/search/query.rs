@@ -1,7 +1,7 @@
 //! What is asked for: words, each with the other ways to say it, and names that are meant exactly.
 
+use super::corpus::{Corpus, is_known};
 use super::index::bare;
-use super::rank::{Corpus, is_known};
 use super::synonyms;
 use super::words::{of_name, says_nothing, stem, weight};
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::index::{FIELDS, Index};
+use super::corpus::Corpus;
+use super::index::FIELDS;
 use super::query::Query;
 use super::words::of_name;
 
@@ -16,14 +17,6 @@ const LENGTH: [f32; FIELDS] = [1.0, 0.45, 0.8, 0.4, 0.35];
 const SATURATION: f32 = 2.2;
 /// What a tool is worth at least of its score that has one word of many.
 const COVERED: f32 = 0.33;
-
-/// The tools of one server that may be found.
-pub struct Corpus<'a> {
-    pub server: &'a str,
-    pub index: &'a Index,
-    /// In order.
-    pub permitted: &'a [u16],
-}
 
 /// A tool that fits: the place of its server among the corpora, its own, and how well.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -155,11 +148,4 @@ impl<'a> Places<'a> {
         }
         Found { weight, tools }
     }
-}
-
-pub(super) fn is_known(word: &str, corpora: &[Corpus<'_>]) -> bool {
-    let has = |corpus: &Corpus<'_>| {
-        corpus.index.postings.contains_key(word) || of_name(corpus.server, 8).iter().any(|name| name == word)
-    };
-    corpora.iter().any(has)
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lockhouse_base::files;
 use lockhouse_protocol::ToolName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,7 +13,6 @@ use serde_json::Value;
 use super::super::Tool;
 use super::sample::{Sample, strings};
 use super::shape::Shape;
-use lockhouse_base::files;
 
 /// The format of the file. One of another version is not read.
 const VERSION: u32 = 1;

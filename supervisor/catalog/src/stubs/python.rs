@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use lockhouse_base::language::Language;
+
 use super::names::{Names, type_name};
 use super::{
     DEFAULT_CHARS_MAX, DESCRIPTION_CHARS_MAX, FIELD_CHARS_MAX, Function, Server, aliases, is_python_name,
 };
 use crate::types::{Field, Object, Shape, Type, comment_lines, inline, quoted};
-use lockhouse_base::language::Language;
 
 /// What the stubs take from Python. A tool may have any of these names.
 const BUILTINS: [&str; 6] = ["bool", "dict", "float", "int", "list", "str"];

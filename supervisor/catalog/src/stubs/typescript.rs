@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use lockhouse_base::language::Language;
+
 use super::names::{Names, type_name};
 use super::{
     DEFAULT_CHARS_MAX, DESCRIPTION_CHARS_MAX, FIELD_CHARS_MAX, Function, Server, TYPESCRIPT_GLOBALS,
@@ -9,7 +11,6 @@ use super::{
 };
 use crate::names::{camel, is_identifier, is_javascript_keyword};
 use crate::types::{Field, Object, Shape, Type, comment_lines, inline, quoted};
-use lockhouse_base::language::Language;
 
 const BESIDES: [(&str, &str, &str); 5] = [
     ("list_tools", "(): Promise<Record<string, any>[]>", "The permitted tools of this server."),

@@ -1,10 +1,10 @@
 //! Types on one line, as a model reads them: short, and folded where they are not.
 
+use lockhouse_base::language::Language;
 use serde_json::Value;
 
 use super::{Object, Shape, Type, quoted};
 use crate::names::is_identifier;
-use lockhouse_base::language::Language;
 
 /// How much of a type is told.
 #[derive(Clone, Copy)]

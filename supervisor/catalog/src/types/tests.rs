@@ -1,10 +1,10 @@
 //! What schemas become, case by case, and that none of them is too much.
 
+use lockhouse_base::language::Language;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Inline, read};
-use lockhouse_base::language::Language;
 
 fn typescript(schema: Value) -> String {
     let shape = read(&schema);

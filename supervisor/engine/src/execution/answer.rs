@@ -3,51 +3,15 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use lockhouse_base::json::{self, cut_text};
+use lockhouse_gate::CallRecord;
 use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::shown::{Parts, calls};
+use super::status::Status;
 use super::told::{changed, told};
 use super::{Cancellation, Ended};
-use lockhouse_base::json::{self, cut_text};
-use lockhouse_gate::CallRecord;
-
-/// How an execution ended, for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    Ok,
-    Error,
-    Timeout,
-    Limit,
-    Killed,
-    Cancelled,
-}
-
-impl Status {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Error => "error",
-            Self::Timeout => "timeout",
-            Self::Limit => "limit",
-            Self::Killed => "killed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// The exit status of `lockhouse run`.
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Self::Ok => 0,
-            Self::Error => 1,
-            Self::Timeout => 3,
-            Self::Limit => 4,
-            Self::Killed => 5,
-            Self::Cancelled => 6,
-        }
-    }
-}
 
 /// How well the worker was sealed.
 #[derive(Clone, Debug, Default)]
@@ -77,7 +41,7 @@ pub struct Answer {
     pub refusal: Option<Refusal>,
     /// When to try again what was refused.
     pub retry_after: Option<Duration>,
-    stats: Map<String, Value>,
+    pub(super) stats: Map<String, Value>,
 }
 
 /// Why an execution never got to a worker.
@@ -108,7 +72,7 @@ pub struct InSession {
 }
 
 impl InSession {
-    fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let mut json = json!({"name": self.name, "runs": self.runs});
         if self.runs == 1 {
             json["new"] = true.into();
@@ -182,54 +146,6 @@ impl Answer {
             stats,
         }
     }
-
-    /// The whole answer, whatever its length.
-    pub fn to_json(&self) -> Value {
-        let value = self.value.as_deref();
-        let bytes = value.map_or(0, |value| value.get().len()) + self.stdout.len() + self.stderr.len();
-        self.to_json_of(Parts {
-            value: value.map(parsed),
-            stdout: self.stdout.as_str().into(),
-            stderr: self.stderr.as_str().into(),
-            calls: calls::each(&self.calls),
-            bytes,
-        })
-    }
-
-    /// The answer with these in the place of its parts. Absent ones are left out.
-    pub(super) fn to_json_of(&self, parts: Parts<'_>) -> Value {
-        let mut answer = json!({"execution": self.execution.to_string(), "status": self.status.as_str()});
-        let mut put = |name: &str, value: Value| answer[name] = value;
-        if let Some(value) = parts.value {
-            put("value", value);
-        }
-        for (name, text) in [("stdout", parts.stdout), ("stderr", parts.stderr)] {
-            if !text.is_empty() {
-                put(name, text.into());
-            }
-        }
-        if let Some(error) = &self.error {
-            let mut error = error_json(error, self.changed.as_deref());
-            if let Some(after) = self.retry_after {
-                error["retry_after_s"] = (after.as_secs_f32().ceil() as u64).into();
-            }
-            put("error", error);
-        }
-        if let Some(session) = &self.session {
-            put("session", session.to_json());
-        }
-        put("calls", parts.calls);
-        // Of what tools answered, what did not become part of this.
-        let received: usize = self.calls.iter().map(|call| call.bytes).sum();
-        let mut stats = self.stats.clone();
-        stats.insert("tool_calls".into(), self.calls.len().into());
-        stats.insert("bytes_kept_out".into(), received.saturating_sub(parts.bytes).into());
-        put("stats", Value::Object(stats));
-        if let Some(sandbox) = &self.sandbox {
-            put("sandbox", sandbox.to_json());
-        }
-        answer
-    }
 }
 
 impl Sandbox {
@@ -239,11 +155,6 @@ impl Sandbox {
             false => json!({"level": "reduced", "reduced": self.reduced}),
         }
     }
-}
-
-/// The value itself; as the text that it is where no tree is made of it.
-pub fn parsed(raw: &RawValue) -> Value {
-    json::tree(raw.get().as_bytes(), usize::MAX).unwrap_or_else(|_| raw.get().into())
 }
 
 /// Integers are exact for every reader, in each language.
@@ -277,22 +188,4 @@ fn stats(ended: &Ended) -> Map<String, Value> {
         stats.insert("peak_memory_bytes".into(), bytes.into());
     }
     stats
-}
-
-fn error_json(error: &CodeError, changed: Option<&str>) -> Value {
-    let mut json = json!({"type": error.kind, "message": error.message});
-    let parts = [
-        ("code", error.code.clone().map(Value::from)),
-        ("line", error.line.map(Value::from)),
-        ("column", error.column.map(Value::from)),
-        ("traceback", error.traceback.clone().map(Value::from)),
-        ("hint", error.hint.clone().map(Value::from)),
-        ("changed", changed.map(Value::from)),
-    ];
-    for (name, value) in parts {
-        if let Some(value) = value {
-            json[name] = value;
-        }
-    }
-    json
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use lockhouse_pool::{Lease, Worker};
 use lockhouse_protocol::{Failure, FailureCode, ToWorker, frame};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{MsgFlags, recv};
 
 use super::{Ending, READ_BYTES, Run};
-use lockhouse_pool::{Lease, Worker};
 
 /// What a request gets that was under way when the run of a session ended.
 const RUN_ENDED: &str =

@@ -1,29 +1,20 @@
 //! What of an answer is shown: all of it up to a limit, then head and tail of each part, with a handle to the whole.
 
-pub(super) mod calls;
 mod files;
 
 use std::borrow::Cow;
 
+use lockhouse_base::json::{self, cut_text, text_of};
 use lockhouse_protocol::ResultHandle;
 use serde_json::{Map, Value, json};
 
 use super::answer::Answer;
-use lockhouse_base::json::{self, cut_text, text_of};
+use super::calls;
+use super::to_json::Parts;
 
 /// Files of one answer that are shown as what they are; bytes of them together.
 const FILES_MAX: usize = 10;
 const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
-
-/// An answer's parts as they are shown.
-pub(super) struct Parts<'a> {
-    pub(super) value: Option<Value>,
-    pub(super) stdout: Cow<'a, str>,
-    pub(super) stderr: Cow<'a, str>,
-    pub(super) calls: Value,
-    /// Bytes of value, stdout, stderr and files.
-    pub(super) bytes: usize,
-}
 
 /// How an answer is to be shown.
 pub struct Showing<'a> {
@@ -125,12 +116,6 @@ fn printed<'a>(part: &str, whole: &'a str, bytes: &mut usize, truncated: &mut Tr
         truncated.note(part, &Value::from(whole).to_string(), whole.len(), shown.len(), Vec::new());
     }
     shown
-}
-
-impl Parts<'_> {
-    fn nothing() -> Self {
-        Self { value: None, stdout: "".into(), stderr: "".into(), calls: Value::Null, bytes: 0 }
-    }
 }
 
 /// What the answer says of parts that are not shown whole.

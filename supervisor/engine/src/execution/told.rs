@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use lockhouse_catalog::Changes;
+use lockhouse_gate::CallRecord;
 use lockhouse_protocol::CodeError;
 use serde_json::value::RawValue;
 
 use super::{Cancellation, Ending, Limit, Status};
-use lockhouse_catalog::Changes;
-use lockhouse_gate::CallRecord;
 
 /// Calls that are named; the rest are counted.
 const NAMED_MAX: usize = 10;

@@ -7,9 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lockhouse_policies::Rate;
-
 use lockhouse_base::principal::Owner;
+use lockhouse_policies::Rate;
 
 /// Accounts that are kept; above that, those that are full are forgotten.
 const ACCOUNTS_MAX: usize = 10_000;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use lockhouse_gate::{Asked, Entries, Gate, Requester};
 use lockhouse_policies::Listing;
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
+use lockhouse_upstream::ai_client::{AiClient, Line, OpenQuestions};
+use lockhouse_upstream::{Caller, Failed, Wire};
 use tokio_util::sync::CancellationToken;
 
 use super::Supervisor;
-use lockhouse_gate::{Asked, Entries, Gate, Requester};
-use lockhouse_upstream::ai_client::{AiClient, Line, OpenQuestions};
-use lockhouse_upstream::{Caller, Failed, Wire};
 
 /// What becomes of a call.
 #[derive(Debug)]

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use lockhouse_base::language::Language;
+use lockhouse_pool::{Figures, Prepared};
+use lockhouse_upstream::{Connection, State};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Supervisor;
-use lockhouse_base::language::Language;
-use lockhouse_pool::{Figures, Prepared};
-use lockhouse_upstream::{Connection, State};
 
 /// All of it.
 #[derive(Clone, Debug, Serialize)]

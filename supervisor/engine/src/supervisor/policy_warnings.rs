@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lockhouse_catalog::{Catalogue, unmatched};
 use lockhouse_policies::Policy;
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{ServerDefinition, ToolSelection, Upstreams, remembered};
 
 use super::{Settings, Supervisor};
-use lockhouse_catalog::{Catalogue, unmatched};
-use lockhouse_upstream::{ServerDefinition, ToolSelection, Upstreams, remembered};
 
 impl Supervisor {
     /// The same as [`Supervisor::warn_about_policy`], of the settings with which this was started.

@@ -7,13 +7,13 @@ use std::ops::Deref;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lockhouse_audit::{InForceDigests, Reload, ReloadCause};
+use lockhouse_gate::Gate;
 use lockhouse_policies::Policy;
+use lockhouse_upstream::{Notice, Upstreams};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Settings, Supervisor, note};
-use lockhouse_audit::{InForceDigests, Reload, ReloadCause};
-use lockhouse_gate::Gate;
-use lockhouse_upstream::{Notice, Upstreams};
 
 /// What an execution may take to end after its clock has run out.
 const END_MARGIN: Duration = Duration::from_secs(5);

@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lockhouse_audit::AuditSettings;
+use lockhouse_base::language::Language;
+use lockhouse_gate::skills::SkillSettings;
+use lockhouse_gate::{ApprovalSettings, PolicyFile, results};
+use lockhouse_pool::PoolSettings;
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{Places, ServerDefinition};
 
 use crate::execution::ExecutionLimits;
 use crate::quotas::ClientLimits;
 use crate::sessions::SessionSettings;
-use lockhouse_audit::AuditSettings;
-use lockhouse_base::language::Language;
-use lockhouse_gate::results;
-use lockhouse_gate::skills::SkillSettings;
-use lockhouse_gate::{ApprovalSettings, PolicyFile};
-use lockhouse_pool::PoolSettings;
-use lockhouse_upstream::{Places, ServerDefinition};
 
 /// The settings of all parts.
 #[derive(Clone, Debug)]

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_engine::quotas::{Allowance, ClientLimits};
 use serde::Deserialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -15,8 +17,6 @@ use super::peer::{Peer, Users};
 use super::refused::{Challenge, Refused, Why};
 use super::token;
 use super::tokens::{TokenFile, Tokens};
-use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_engine::quotas::{Allowance, ClientLimits};
 
 /// A way to prove who one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

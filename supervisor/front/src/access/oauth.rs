@@ -12,6 +12,7 @@ use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL};
 use axum::routing::get;
 use axum::{Json, Router};
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
+use lockhouse_base::principal::{Principal, Standing};
 use serde_json::json;
 use tokio::time::Instant;
 use url::Url;
@@ -19,7 +20,6 @@ use url::Url;
 use super::refused::Why;
 use claims::{Claims, in_words};
 use keys::Keys;
-use lockhouse_base::principal::{Principal, Standing};
 
 /// Where clients look for what is said of this server (RFC 9728).
 const METADATA: &str = "/.well-known/oauth-protected-resource";

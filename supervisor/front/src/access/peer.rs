@@ -3,10 +3,9 @@
 use std::fmt::{self, Display, Formatter};
 use std::net::{IpAddr, SocketAddr};
 
+use lockhouse_base::principal::{Principal, Standing};
 use nix::unistd::{Uid, User, geteuid};
 use serde::Deserialize;
-
-use lockhouse_base::principal::{Principal, Standing};
 
 /// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

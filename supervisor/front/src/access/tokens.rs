@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use lockhouse_base::principal::{Principal, Standing};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +16,6 @@ pub use file::TokenFile;
 
 use super::refused::Why;
 use super::token::{Digest, Token};
-use lockhouse_base::principal::{Principal, Standing};
 
 /// How often it is looked whether somebody's token was revoked who asks for nothing more.
 const EVERY: Duration = Duration::from_secs(1);

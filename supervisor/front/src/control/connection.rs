@@ -4,14 +4,14 @@ use std::io::{Error, ErrorKind, Result};
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
+use lockhouse_engine::supervisor::Supervisor;
+use lockhouse_gate::{FromPerson, FromSupervisor, Seat, Watcher};
 use serde::Serialize;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::orders;
-use lockhouse_engine::supervisor::Supervisor;
-use lockhouse_gate::{FromPerson, FromSupervisor, Seat, Watcher};
 
 /// Of the messages.
 pub const VERSION: u32 = 1;

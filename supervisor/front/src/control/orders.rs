@@ -1,11 +1,10 @@
 //! What a person asks, in one line that has one answer.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
 use lockhouse_engine::executions::ListedRun;
 use lockhouse_engine::sessions::{Listed, Which};
 use lockhouse_engine::supervisor::Supervisor;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Why a session ended, as the AI client is told.
 const BY_A_PERSON: &str = "a person ended it with `lockhouse sessions end`";

@@ -5,9 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use nix::unistd::geteuid;
-
 use lockhouse_base::files;
+use nix::unistd::geteuid;
 
 const PREFIX: &str = "control-";
 const SUFFIX: &str = ".sock";

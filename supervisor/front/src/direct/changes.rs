@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{Notice, Verb};
 use rmcp::model::{ErrorData, ResourceUpdatedNotificationParam, SubscriptionFilter};
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use sha2::{Digest, Sha256};
@@ -13,8 +14,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Request, resource};
-use crate::{Door, Front, client, http};
-use lockhouse_upstream::{Notice, Verb};
+use crate::{Front, client};
 
 /// Resources that one client may follow.
 const FOLLOWED_MAX: usize = 100;
@@ -97,11 +97,7 @@ async fn next(notices: &mut Receiver<Notice>) -> Option<Changed> {
 impl Front {
     /// Tells a client of an older era what changes, from now on.
     pub(crate) fn follow_changes(&self, context: &NotificationContext<RoleServer>) {
-        let principal = match &self.door {
-            Door::Pipe(principal) => Some(principal.clone()),
-            Door::Http => http::principal(&context.extensions),
-        };
-        let Some(principal) = principal else { return };
+        let Some(principal) = self.door.principal(&context.extensions) else { return };
         let (peer, over) = (context.peer.clone(), self.direct.connected.0.over.clone());
         let connected = Arc::downgrade(&self.direct.connected.0);
         let closing = self.closing.clone();

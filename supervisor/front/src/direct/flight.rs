@@ -4,6 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_engine::supervisor::Landed;
+use lockhouse_upstream::ai_client::{Answer, Message, Passed, Posed, Question, Unasked};
 use rmcp::model::{
     CustomNotification, ElicitRequest, ErrorData, InputRequest, InputRequiredResult, InputResponses,
     ServerNotification,
@@ -16,9 +19,6 @@ use tokio_util::sync::DropGuard;
 
 use crate::runs::new_handle;
 use crate::{ask, calls_again};
-use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_engine::supervisor::Landed;
-use lockhouse_upstream::ai_client::{Answer, Message, Passed, Posed, Question, Unasked};
 
 /// Calls that wait for their client to come back, at one time: of all, and of one.
 const HELD_MAX: usize = 256;

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use lockhouse_base::principal::Principal;
+use lockhouse_catalog::{Catalogue, visible_json};
 use lockhouse_policies::{ClientName, Listing};
 use lockhouse_protocol::ServerName;
 use rmcp::model::{ErrorData, JsonObject, MetaObject, PaginatedRequestParams};
@@ -13,8 +15,6 @@ use serde_json::value::RawValue;
 
 use super::{Names, raw};
 use crate::{Front, calls_again, client};
-use lockhouse_base::principal::Principal;
-use lockhouse_catalog::{Catalogue, visible_json};
 
 /// How long an AI client may take a list for what it is. It is told when one changes, if it wants to be.
 const TTL_MS: u64 = 60_000;

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::telemetry;
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -22,7 +23,6 @@ use super::seldom::Seldom;
 use super::tls::Tls;
 use super::watched::{Stream, Watch};
 use crate::access::Peer;
-use lockhouse_base::telemetry;
 
 /// After an error that may pass, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(200);

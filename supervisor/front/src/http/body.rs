@@ -14,6 +14,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, StreamExt};
+use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_base::telemetry;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -24,8 +26,6 @@ use super::places::{Place, Places};
 use super::refuse;
 use super::watched::Watch;
 use crate::access::{Access, Refused};
-use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_base::telemetry;
 
 /// What every request has room for without asking for it, and what is parsed in place.
 const SMALL_BYTES: usize = 64 * 1024;

@@ -16,6 +16,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use lockhouse_base::telemetry;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +28,6 @@ use super::rate::Rate;
 use super::request_heads::RequestHeads;
 use super::watched::{Answer, Late, Stream, WAITING_MAX, Watch, Watched};
 use crate::access::Peer;
-use lockhouse_base::telemetry;
 
 /// What a connection that was told to end has for it.
 const FAREWELL: Duration = Duration::from_secs(5);

@@ -13,15 +13,14 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt;
+use lockhouse_base::lifecycle::Owed;
+use lockhouse_base::principal::Principal;
+use lockhouse_base::{json, telemetry};
+use lockhouse_engine::supervisor::{Supervisor, set_gauges};
 use serde_json::json;
 
 use super::Address;
 use super::listening::{self, Listening, Socket};
-use lockhouse_base::json;
-use lockhouse_base::lifecycle::Owed;
-use lockhouse_base::principal::Principal;
-use lockhouse_base::telemetry;
-use lockhouse_engine::supervisor::{Supervisor, set_gauges};
 
 /// As Prometheus asks for it.
 const FIGURES: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -12,10 +12,10 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use lockhouse_base::telemetry;
 use serde::Deserialize;
 
 use super::Via;
-use lockhouse_base::telemetry;
 
 /// A name by which this door may be asked for, `[http] hosts`: of one port, or of every port.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -9,12 +9,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::limits::HttpLimits;
 use super::origin::Origin;
-use super::watched::Watch;
+use super::watched::{Use, Watch};
 
 /// Copies count together.
 #[derive(Clone, Debug)]
@@ -37,16 +36,6 @@ struct Connection {
     origin: Option<Origin>,
     watch: Watch,
     evicted: CancellationToken,
-}
-
-/// What the choice between connections rests on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Use {
-    pub(super) is_authenticated: bool,
-    /// Whether a request is being answered, or bytes of an answer are not taken yet.
-    pub(super) is_active: bool,
-    /// Since when it has done nothing that counts: an unauthenticated connection since it was accepted.
-    pub(super) since: Instant,
 }
 
 /// The place of one connection, until this is dropped.

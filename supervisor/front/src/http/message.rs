@@ -7,11 +7,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lockhouse_base::json::{self, DEPTH_MAX, JsonFault};
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-
-use lockhouse_base::json::{self, DEPTH_MAX, JsonFault};
 
 /// Values of an outline: rmcp takes up to 2 ms for them.
 const OUTLINE_VALUES_MAX: usize = 500;

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
 use lockhouse_base::principal::Owner;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The places of all clients.
 #[derive(Debug)]

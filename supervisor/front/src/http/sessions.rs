@@ -10,6 +10,8 @@ use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt};
+use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_base::telemetry;
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::{
@@ -22,8 +24,6 @@ use super::body;
 use super::limits::HttpLimits;
 use super::message::INVALID_REQUEST;
 use super::request_ids::{FreeingTransport, RequestIds, cancelled};
-use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_base::telemetry;
 
 const SESSION_ID: &str = "mcp-session-id";
 const RETRY_AFTER_SECONDS: &str = "30";

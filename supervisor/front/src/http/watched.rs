@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use axum::http::Version;
 use hyper::body::{Body, Frame, SizeHint};
+use lockhouse_base::telemetry;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-use super::limiter::Use;
 use super::limits::HttpLimits;
 use super::rate::{Turn, WAIT_MAX};
 use super::request_heads::RequestHeads;
-use lockhouse_base::telemetry;
 
 /// Requests on one connection that may wait for a place for a large body. What such a request has sent takes up the window
 /// of its HTTP/2 connection; without a bound, the requests that have a place could receive nothing more.
@@ -26,6 +25,16 @@ const PUT_OFF_MAX: Duration = Duration::from_secs(30);
 /// A stream of bytes, of whatever kind.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+/// What the choice between connections rests on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use {
+    pub(super) is_authenticated: bool,
+    /// Whether a request is being answered, or bytes of an answer are not taken yet.
+    pub(super) is_active: bool,
+    /// Since when it has done nothing that counts: an unauthenticated connection since it was accepted.
+    pub(super) since: Instant,
+}
 
 /// What a connection waits for. Copies watch the same one.
 #[derive(Clone, Debug)]

@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
+use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_base::telemetry;
+use lockhouse_engine::execution::{self, Answer, Showing, Shown, Status};
+use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_protocol::ResultHandle;
+use lockhouse_upstream::ai_client::{Course, Line, PersonWait, Unasked};
 use rmcp::model::{CallToolResponse, CallToolResult, InputResponses, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
@@ -11,12 +16,6 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use super::super::display::{Display, LOOK_EVERY};
 use super::super::{Front, ask, calls_again, client, code_request, content, invalid};
 use super::{Found, Run, Step};
-use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_base::telemetry;
-use lockhouse_engine::execution::{self, Answer, Showing, Shown, Status};
-use lockhouse_engine::supervisor::Supervisor;
-use lockhouse_upstream::ai_client::Course;
-use lockhouse_upstream::ai_client::{Line, PersonWait, Unasked};
 
 /// What `get_result` may be asked to wait.
 const WAIT_MAX: Duration = Duration::from_secs(600);

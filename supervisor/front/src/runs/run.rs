@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use lockhouse_base::principal::Owner;
 use lockhouse_protocol::ExecutionId;
+use lockhouse_upstream::ai_client::{Answer, Course, Followed, Message, Posed, Unasked, Watch};
 use rmcp::model::{CallToolResult, ElicitRequest, InputRequest, InputRequests, InputResponses};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,9 +15,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Instrument;
 
 use super::super::ask;
-use lockhouse_base::principal::Owner;
-use lockhouse_upstream::ai_client::{Answer, Followed, Message, Posed, Unasked};
-use lockhouse_upstream::ai_client::{Course, Watch};
 
 /// One execution. It is cancelled when the last copy of this is dropped.
 #[derive(Clone)]

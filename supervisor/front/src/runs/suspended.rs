@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lockhouse_base::principal::{Owner, Principal};
 use rmcp::model::{InputRequiredResult, InputResponses, JsonObject};
 
 use super::run::Run;
-use lockhouse_base::principal::{Owner, Principal};
 
 /// Requests whose client is to call again, at one time; and those of one client.
 const SUSPENDED_MAX: usize = 256;

@@ -1,5 +1,6 @@
 //! The same runs as tasks of MCP's extension, for clients that declare it: a task's id is the handle of its run.
 
+use lockhouse_base::principal::Owner;
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
     CreateTaskResult, DetailedTask, ErrorData, GetTaskResult, InputResponses, JsonObject, Task, TaskPayload,
@@ -10,7 +11,6 @@ use serde_json::Value;
 use super::super::display::in_words;
 use super::run::Over;
 use super::{Found, Run, Runs};
-use lockhouse_base::principal::Owner;
 
 /// How often a client may ask.
 const POLL_EVERY_MS: u64 = 1_000;

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use lockhouse_audit::Subject;
+use lockhouse_catalog::Claims;
 use lockhouse_policies::{CallDigest, PendingCall, PermittedCall};
 use lockhouse_protocol::{CallId, ExecutionId, ServerName};
+use lockhouse_upstream::ai_client::Mode;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
@@ -19,9 +22,6 @@ use super::outcome::{Outcome, PROMPTS_MAX, Refusal};
 use super::prompt::Prompt;
 use super::refusals::IN_A_ROW_MAX;
 use super::{Approval, Execution, Through, always, form};
-use lockhouse_audit::Subject;
-use lockhouse_catalog::Claims;
-use lockhouse_upstream::ai_client::Mode;
 
 /// Calls of one prompt; those beyond it are in the next.
 const CALLS_MAX: usize = 50;

@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lockhouse_audit::Person;
+use lockhouse_upstream::Caller;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
@@ -14,8 +16,6 @@ use super::Approval;
 use super::facts::Facts;
 use super::outcome::{Outcome, Refusal};
 use super::prompt::Prompt;
-use lockhouse_audit::Person;
-use lockhouse_upstream::Caller;
 
 /// Messages that wait for one who watches. Who does not read them is let go.
 const UNREAD_MAX: usize = 2_048;

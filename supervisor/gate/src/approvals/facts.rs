@@ -1,12 +1,12 @@
 //! What a person is told about one call.
 
+use lockhouse_catalog::Claims;
 use lockhouse_policies::Item;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{ROOM, ROOM_MIN, Shown};
 use super::batch::Candidate;
 use super::visible::{beginning, end, one_line, quoted, width};
-use lockhouse_catalog::Claims;
 
 /// Characters of a line of code.
 const CODE_CHARS_MAX: usize = 200;

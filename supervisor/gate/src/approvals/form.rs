@@ -1,11 +1,11 @@
 //! A prompt as a form of the AI client, and the person's answer to it.
 
+use lockhouse_upstream::ai_client::{Answer, Question};
 use serde_json::{Value, json};
 
 use super::Approval;
 use super::outcome::{Outcome, Refusal};
 use super::prompt::Prompt;
-use lockhouse_upstream::ai_client::{Answer, Question};
 
 /// One field at most, with the narrowest scope first. Who accepts without a word approves once.
 pub(super) fn question(prompt: &Prompt) -> Question {

@@ -2,10 +2,10 @@
 
 use lockhouse_policies::Item;
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::ai_client::Unasked;
 
 use super::Approval;
 use super::refusals::{IN_A_ROW_MAX, Pause};
-use lockhouse_upstream::ai_client::Unasked;
 
 /// Prompts that one execution may put to a person.
 pub(super) const PROMPTS_MAX: u32 = 100;

@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use lockhouse_base::text_files::{self, ReadError, read_source};
 use lockhouse_policies::Source;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::{AccessFlags, access};
-
-use lockhouse_base::text_files::{self, ReadError, read_source};
 
 /// Why it is not changed.
 #[derive(Debug, thiserror::Error)]

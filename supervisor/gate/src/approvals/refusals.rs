@@ -7,9 +7,8 @@ use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
-
 use lockhouse_base::principal::Owner;
+use tokio::sync::Notify;
 
 /// Questions that are refused in a row before there is a pause; of one tool in one execution, before there is no other.
 pub(super) const IN_A_ROW_MAX: u32 = 3;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use lockhouse_base::files;
 use lockhouse_protocol::ResultHandle;
 
 use super::{Bounds, COUNT_MAX};
-use lockhouse_base::files;
 
 const ENDING: &str = "json";
 

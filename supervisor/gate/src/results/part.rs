@@ -1,8 +1,7 @@
 //! The next part of a result. A list goes by items; everything else by characters: text, or the JSON that it is.
 
-use serde_json::{Value, json};
-
 use lockhouse_base::json::{self, JsonText};
+use serde_json::{Value, json};
 
 /// There is nothing from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

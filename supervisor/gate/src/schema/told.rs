@@ -2,11 +2,11 @@
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use lockhouse_base::language::Language;
+use lockhouse_catalog::Tool;
 use lockhouse_policies::{printable, quoted};
 use serde_json::Value;
 
-use lockhouse_base::language::Language;
-use lockhouse_catalog::Tool;
 use lockhouse_policies::nearest;
 
 /// Characters of a value, a name or a pattern that are repeated.

@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use lockhouse_base::language::Language;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
@@ -16,7 +17,6 @@ use nix::sys::stat::Mode;
 use super::front_matter::FrontMatter;
 use super::name::Name;
 use super::skill::{CODE_BYTES_MAX, Skill, check_description};
-use lockhouse_base::language::Language;
 
 pub(super) const DOCUMENT: &str = "SKILL.md";
 /// Bytes of a SKILL.md.

@@ -1,7 +1,8 @@
 //! How a skill's function is called: the words of its definition, found without understanding the language.
 
-use super::name::Name;
 use lockhouse_base::language::Language;
+
+use super::name::Name;
 
 /// Characters of a signature that are shown.
 const CHARS_MAX: usize = 300;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use lockhouse_base::language::Language;
 use lockhouse_policies::is_hidden;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -9,7 +10,6 @@ use sha2::{Digest, Sha256};
 use super::name::Name;
 use super::signature::signature;
 use data_encoding::HEXLOWER;
-use lockhouse_base::language::Language;
 
 /// Bytes of code, and of tests.
 pub(super) const CODE_BYTES_MAX: usize = 256 * 1024;

@@ -7,13 +7,13 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lockhouse_base::files;
+use lockhouse_base::principal::Owner;
 use nix::fcntl::{AT_FDCWD, Flock, FlockArg, RenameFlags, renameat2};
 
 use super::folder::{self, Unreadable};
 use super::name::Name;
 use super::skill::Skill;
-use lockhouse_base::files;
-use lockhouse_base::principal::Owner;
 
 /// Skills, and drafts.
 const SKILLS_MAX: usize = 500;

@@ -1,5 +1,6 @@
 //! The messages of all supervisors as JSON lines, each with its process, and answers in the same form.
 
+use lockhouse_gate::PersonsAnswer;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -7,7 +8,6 @@ use tokio::sync::mpsc;
 use super::lines::Lines;
 use super::screen::{Event, Reply};
 use crate::cli::output;
-use lockhouse_gate::PersonsAnswer;
 
 /// A line of standard input.
 #[derive(Deserialize)]

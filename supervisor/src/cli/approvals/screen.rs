@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
+use lockhouse_gate::{Approval, Ask, FromSupervisor, PersonsAnswer, PersonsDecision};
 use tokio::sync::mpsc;
 
 use super::keyboard::Keyboard;
 use crate::cli::terminal::harmless;
-use lockhouse_gate::{Approval, Ask, FromSupervisor, PersonsAnswer, PersonsDecision};
 
 /// Something from a supervisor, known by its process; nothing when it has left.
 #[derive(Debug)]

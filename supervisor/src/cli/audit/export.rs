@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use lockhouse_audit::ocsf::Events;
+
 use super::Done;
-use super::query::matching;
+use super::matching::matching;
 use super::wanted::{Wanted, misused};
 use crate::cli::output;
-use lockhouse_audit::ocsf::Events;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

@@ -1,14 +1,15 @@
 //! `lockhouse audit query`
 
-use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use lockhouse_audit::read::Found;
+
 use super::Done;
+use super::matching::matching;
 use super::row::row;
 use super::wanted::{Wanted, misused};
 use crate::cli::output;
-use lockhouse_audit::read::{Filter, Found, ReadError, records};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
@@ -34,17 +35,6 @@ pub(super) fn query(directory: &Path, arguments: &Arguments) -> Done {
     match is_empty {
         true => Ok(arguments.wanted.tell_none(directory)?),
         false => Ok(ExitCode::SUCCESS),
-    }
-}
-
-/// The records that are wanted; none where nothing was recorded yet.
-pub(super) fn matching(
-    directory: &Path,
-    filter: &Filter,
-) -> Result<impl Iterator<Item = Result<Found, ReadError>>, ReadError> {
-    match records(directory, filter) {
-        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None.into_iter().flatten()),
-        found => found.map(|found| Some(found).into_iter().flatten()),
     }
 }
 

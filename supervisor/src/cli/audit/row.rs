@@ -1,9 +1,8 @@
 //! A record as a line for people.
 
+use lockhouse_audit::{About, Administration, Arguments, Event, Record};
 use lockhouse_policies::printable;
 use serde_json::{Map, Value};
-
-use lockhouse_audit::{About, Administration, Arguments, Event, Record};
 
 /// Characters of an execution's identifier that are shown: `audit show` takes them.
 const EXECUTION_CHARS: usize = 18;

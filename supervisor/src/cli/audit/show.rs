@@ -5,15 +5,15 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
+use lockhouse_audit::code::{Kept, Recorded, compare};
+use lockhouse_audit::read::{Filter, Found, records};
+use lockhouse_audit::verify::{Place, verify};
+use lockhouse_audit::{AuditSettings, Event, PublicKey, SegmentName};
 use lockhouse_policies::printable;
 
 use super::Done;
 use super::row::{shown_time, story_row};
 use super::verify::TAMPERED;
-use lockhouse_audit::code::{Kept, Recorded, compare};
-use lockhouse_audit::read::{Filter, Found, records};
-use lockhouse_audit::verify::{Place, verify};
-use lockhouse_audit::{AuditSettings, Event, PublicKey, SegmentName};
 
 /// Characters of an identifier: fewer could be of very many.
 const EXECUTION_CHARS_MIN: usize = 4;

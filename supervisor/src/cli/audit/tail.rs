@@ -6,11 +6,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use lockhouse_audit::read::{Found, ReadError};
+use lockhouse_audit::{Follower, News, SegmentName, segments};
+
 use super::Done;
 use super::query::print;
 use crate::cli::output;
-use lockhouse_audit::read::{Found, ReadError};
-use lockhouse_audit::{Follower, News, SegmentName, segments};
 
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(200);
 

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use lockhouse_audit::verify::{Finding, Kind, Place, Verified};
+use lockhouse_audit::{AuditSettings, PublicKey, verify as audit_verify};
 use lockhouse_policies::printable;
 use serde_json::{Value, json};
 
 use super::Done;
 use crate::cli::USAGE;
-use lockhouse_audit::verify::{Finding, Kind, Place, Verified};
-use lockhouse_audit::{AuditSettings, PublicKey, verify as audit_verify};
 
 /// The log is not as it was written.
 pub(super) const TAMPERED: u8 = 1;

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use lockhouse_audit::read::{Filter, ReadError};
 use lockhouse_policies::printable;
 
-use super::query::matching;
+use super::matching::matching;
 use crate::cli::USAGE;
-use lockhouse_audit::read::{Filter, ReadError};
 use lockhouse_policies::nearest;
 
 /// The events that are shown. What the log says of itself is none of them.

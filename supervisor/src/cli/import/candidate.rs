@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use lockhouse_catalog::python_name;
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
 use super::secrets;
 use crate::config::{Edit, Entry, LeftOut, Listed, Surroundings, Unresolved, usable};
-use lockhouse_catalog::python_name;
-use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
 /// One server of one file.
 pub(super) struct Candidate {

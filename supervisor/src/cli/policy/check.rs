@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lockhouse_catalog::unmatched;
 use lockhouse_policies::{Diagnostic, Diagnostics, Policy, SKILLS, printable};
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::remembered;
 use serde_json::{Value, json};
 
 use crate::cli::USAGE;
 use crate::cli::terminal::{for_stdout, shows_colour};
 use crate::config::{self, ConfigError, Files, Settings};
-use lockhouse_catalog::unmatched;
-use lockhouse_upstream::remembered;
 
 /// Which policy, and how to tell what is wrong with it.
 #[derive(Debug, clap::Args)]

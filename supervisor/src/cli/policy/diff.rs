@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lockhouse_base::text_files::read_source;
 use lockhouse_policies::{Change, Policy, Said};
 use serde_json::{Value, json};
 
 use crate::cli::terminal::for_stdout;
 use crate::cli::{USAGE, complain_config, table};
 use crate::config::{self, ConfigError, Files};
-use lockhouse_base::text_files::read_source;
 
 /// Two policies.
 #[derive(Debug, clap::Args)]

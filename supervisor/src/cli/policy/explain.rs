@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use lockhouse_catalog::members;
 use lockhouse_policies::{Call, ClientName, Considered, Explanation, Item, SKILLS, nearest, printable};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName};
 use serde_json::{Map, Value, json};
@@ -11,7 +12,6 @@ use crate::cli::terminal::for_stdout;
 use crate::cli::tools::parse_name;
 use crate::cli::{USAGE, complain, complain_config};
 use crate::config::{self, Files};
-use lockhouse_catalog::members;
 
 /// Parameters that do not exist, of which each has a note.
 const NOTES_MAX: usize = 20;

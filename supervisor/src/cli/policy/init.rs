@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use lockhouse_catalog::Tool;
 use lockhouse_policies::{Effect, Policy, ServerOffer, ToolOffer, render_template};
 use lockhouse_protocol::ServerName;
 
@@ -9,7 +10,6 @@ use super::written;
 use crate::cli::unavailable::unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain_config, start_with};
 use crate::config::{self, Files, Settings};
-use lockhouse_catalog::Tool;
 
 /// Writes one from what the servers offer.
 pub(super) async fn init(files: &Files, force: bool) -> ExitCode {

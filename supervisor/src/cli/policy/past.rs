@@ -3,12 +3,11 @@
 use std::io::{ErrorKind, IsTerminal};
 use std::time::{Duration, Instant, SystemTime};
 
+use lockhouse_audit::read::{Filter, ReadError, records};
+use lockhouse_audit::{About, AuditSettings, Event};
 use lockhouse_policies::{Call, ClientName, Effect, Item, Listing};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use serde_json::{Map, Value};
-
-use lockhouse_audit::read::{Filter, ReadError, records};
-use lockhouse_audit::{About, AuditSettings, Event};
 
 /// How often a person is told how far the reading is.
 const TOLD_EVERY: Duration = Duration::from_millis(500);

@@ -3,13 +3,13 @@
 
 use std::collections::HashMap;
 
-use lockhouse_policies::{Call, Item, Policy};
-use lockhouse_protocol::ServerName;
-
-use crate::config::{Files, Settings};
 use lockhouse_catalog::Catalogue;
 use lockhouse_gate::followed;
+use lockhouse_policies::{Call, Item, Policy};
+use lockhouse_protocol::ServerName;
 use lockhouse_upstream::remembered;
+
+use crate::config::{Files, Settings};
 
 /// This host, and what is known of the tools of the configured servers.
 pub(super) struct Surroundings {

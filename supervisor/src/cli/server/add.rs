@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lockhouse_catalog::python_name;
 use lockhouse_protocol::ServerName;
 
 use super::secrets::{remove_unused, secrets};
@@ -13,7 +14,6 @@ use crate::cli::terminal::harmless;
 use crate::cli::{USAGE, complain, complain_config};
 use crate::config::{self, ConfigError, Edit, Files, Settings};
 use entry::{Entry, Target};
-use lockhouse_catalog::python_name;
 
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "lockhouse server add [OPTIONS] NAME -- COMMAND ARGS...

@@ -7,7 +7,9 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use lockhouse_catalog::{Catalogue, ToolChange};
 use lockhouse_protocol::{ServerName, ToolName};
+use lockhouse_upstream::{Change, Pins, Review, Upstreams};
 use serde_json::json;
 use similar::TextDiff;
 
@@ -17,8 +19,6 @@ use crate::cli::consent::agrees;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::{UNAVAILABLE, USAGE, complain};
 use crate::config::Files;
-use lockhouse_catalog::{Catalogue, ToolChange};
-use lockhouse_upstream::{Change, Pins, Review, Upstreams};
 
 /// Unchanged lines around a change.
 const CONTEXT_LINES: usize = 2;

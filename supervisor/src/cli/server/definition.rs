@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use lockhouse_policies::OnChange;
-use serde_json::{Map, Value, json};
-
-use crate::config::{Written, looks_secret, with_references};
 use lockhouse_upstream::{
     Authorization, Confinement, Decode, HttpEndpoint, Reach, ServerCommand, ServerDefinition,
 };
+use serde_json::{Map, Value, json};
+
+use crate::config::{Written, looks_secret, with_references};
 
 /// In place of a value.
 const HIDDEN: &str = "***";

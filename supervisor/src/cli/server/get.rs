@@ -2,16 +2,16 @@
 
 use std::process::ExitCode;
 
+use lockhouse_gate::standing;
 use lockhouse_policies::{Effect, Policy};
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{Connection, Upstreams};
 
 use super::report::Report;
 use super::{definition, find, load, progress};
 use crate::cli::complain_config;
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::config::{self, Files, Written};
-use lockhouse_gate::standing;
-use lockhouse_upstream::{Connection, Upstreams};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

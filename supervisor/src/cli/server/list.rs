@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use lockhouse_upstream::Upstreams;
 use serde_json::Value;
 
 use super::report::{COLUMNS, Report};
@@ -9,7 +10,6 @@ use super::{load, progress};
 use crate::cli::table;
 use crate::cli::terminal::for_stdout;
 use crate::config::{Files, Settings};
-use lockhouse_upstream::Upstreams;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

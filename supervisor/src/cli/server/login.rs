@@ -6,7 +6,9 @@ use std::io::{BufRead, IsTerminal};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use lockhouse_audit::LoginStep;
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{Authorization, HttpEndpoint, Login, LoginError, Reach, log_out};
 use tokio::sync::mpsc;
 
 use self::callback::Callback;
@@ -14,8 +16,6 @@ use crate::cli::command_log::CommandLog;
 use crate::cli::terminal::harmless;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config};
 use crate::config::{Files, Settings};
-use lockhouse_audit::LoginStep;
-use lockhouse_upstream::{Authorization, HttpEndpoint, Login, LoginError, Reach, log_out};
 
 /// How long a person may take.
 const PATIENCE: Duration = Duration::from_secs(300);

@@ -5,7 +5,6 @@ use std::io::IsTerminal;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-
 use lockhouse_upstream::Upstreams;
 
 /// What a terminal shows of the line without breaking it.

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{Places, Reach, ServerDefinition, log_out};
 
 use super::secrets::{remove_unused, secrets};
 use super::{load, unknown};
 use crate::cli::{USAGE, complain_config};
 use crate::config::{Edit, Files};
-use lockhouse_upstream::{Places, Reach, ServerDefinition, log_out};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

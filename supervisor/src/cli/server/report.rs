@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use lockhouse_upstream::{Connection, Reach, ServerDefinition, State};
 use serde_json::{Value, json};
 
 use crate::cli::unavailable::why_unavailable;
 use crate::config::Unused;
-use lockhouse_upstream::{Connection, Reach, ServerDefinition, State};
 
 /// One server. The names of its fields are those of `--json`, and stay.
 pub(super) struct Report {

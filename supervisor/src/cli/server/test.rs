@@ -6,18 +6,18 @@ mod steps;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use lockhouse_base::principal::Principal;
+use lockhouse_engine::supervisor::Supervisor;
+use lockhouse_gate::{Asked, Requester, Scope};
 use lockhouse_protocol::{CallId, ExecutionId, Request, ServerName, ToolName};
+use lockhouse_upstream::ai_client::OpenQuestions;
+use lockhouse_upstream::{Caller, Connection, Ending, Reach};
 
 use super::{find, load};
 use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::unavailable::why_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config, start_with};
 use crate::config::{self, Files, Settings};
-use lockhouse_base::principal::Principal;
-use lockhouse_engine::supervisor::Supervisor;
-use lockhouse_gate::{Asked, Requester, Scope};
-use lockhouse_upstream::ai_client::OpenQuestions;
-use lockhouse_upstream::{Caller, Connection, Ending, Reach};
 use steps::Steps;
 
 /// Characters of a result that are shown.

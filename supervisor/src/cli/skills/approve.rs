@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
+use lockhouse_gate::skills::{Skill, Skills};
 use similar::TextDiff;
 
 use super::named;
 use crate::cli::consent::Consent;
 use crate::cli::terminal::harmless;
 use crate::cli::{UNAVAILABLE, USAGE, complain};
-use lockhouse_gate::skills::{Skill, Skills};
 
 /// Unchanged lines around each change.
 const CONTEXT: usize = 3;

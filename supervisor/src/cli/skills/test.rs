@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+use lockhouse_base::language::Language;
+use lockhouse_engine::execution::{Answer, Status};
+use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
+use lockhouse_gate::skills::{Origin, Skill, Skills};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -9,10 +13,6 @@ use super::found;
 use crate::cli::terminal::for_stdout;
 use crate::cli::{start, table};
 use crate::config::Files;
-use lockhouse_base::language::Language;
-use lockhouse_engine::execution::{Answer, Status};
-use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
-use lockhouse_gate::skills::{Origin, Skill, Skills};
 
 /// Which.
 #[derive(Debug, clap::Args)]

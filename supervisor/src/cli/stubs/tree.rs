@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lockhouse_base::files;
+use lockhouse_catalog::{python_name, stubs};
 use lockhouse_protocol::ServerName;
 
 use super::Offered;
 use crate::cli::{UNAVAILABLE, USAGE};
-use lockhouse_base::files;
-use lockhouse_catalog::{python_name, stubs};
 
 /// In the first line of each file: no other file is ever overwritten or removed.
 const MARKER: &str = "Written by `lockhouse stubs`: do not edit.";

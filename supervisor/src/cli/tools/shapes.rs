@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use lockhouse_catalog::Tool;
+use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_policies::Effect;
 use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Value, json};
@@ -9,8 +11,6 @@ use serde_json::{Value, json};
 use super::super::terminal::for_stdout;
 use super::super::{UNAVAILABLE, USAGE, complain};
 use super::{parse_name, print_rows};
-use lockhouse_catalog::Tool;
-use lockhouse_engine::supervisor::Supervisor;
 
 /// Shows what was learned of results, or forgets it.
 pub(super) fn shapes(supervisor: &Supervisor, name: Option<&str>, as_json: bool, forget: bool) -> ExitCode {

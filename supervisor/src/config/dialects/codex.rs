@@ -2,7 +2,8 @@
 
 use super::fields::Fields;
 use super::mcp_servers::{command, reach, refuse_disabled, refuse_old_transport};
-use crate::config::entry::{Entry, EntryUrl, LeftOut};
+use crate::config::entry::{Entry, EntryUrl};
+use crate::config::left_out::LeftOut;
 use crate::config::references::{Reference, Template};
 
 pub(super) fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {

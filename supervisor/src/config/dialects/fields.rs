@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Place;
 use super::syntax::Syntax;
 use super::tree::{Node, Table, Value, get};
-use crate::config::entry::LeftOut;
+use crate::config::left_out::LeftOut;
 use crate::config::references::Template;
 
 /// Shorter and longer times of other programs are brought into what we permit.

@@ -3,7 +3,8 @@
 use super::fields::Fields;
 use super::mcp_servers::{command, reach, refuse_disabled, url};
 use super::tree::{Node, Table, get};
-use crate::config::entry::{Entry, LeftOut};
+use crate::config::entry::Entry;
+use crate::config::left_out::LeftOut;
 
 const USE_HTTP_URL: &str = "write the URL of its streamable HTTP endpoint as httpUrl";
 const MILLISECONDS: f64 = 0.001;

@@ -5,12 +5,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use lockhouse_policies::Source;
-
-use super::{Listed, read, read_own};
-use crate::config::references::Surroundings;
 use lockhouse_upstream::{
     Authorization, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition, ServerLimits,
 };
+
+use super::{Listed, read, read_own};
+use crate::config::references::Surroundings;
 
 /// Where the files say that their author is at home.
 const HOME: &str = "/home/ada";

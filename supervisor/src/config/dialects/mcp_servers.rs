@@ -2,7 +2,8 @@
 
 use super::fields::Fields;
 use super::syntax::Syntax;
-use crate::config::entry::{Entry, EntryCommand, EntryOAuth, EntryReach, EntryUrl, LeftOut};
+use crate::config::entry::{Entry, EntryCommand, EntryOAuth, EntryReach, EntryUrl};
+use crate::config::left_out::LeftOut;
 use crate::config::references::Template;
 
 /// What to do about a server of the old transport.

@@ -2,7 +2,8 @@
 
 use super::fields::Fields;
 use super::mcp_servers::{reach, refuse_disabled, url};
-use crate::config::entry::{Entry, EntryCommand, LeftOut};
+use crate::config::entry::{Entry, EntryCommand};
+use crate::config::left_out::LeftOut;
 
 const MILLISECONDS: f64 = 0.001;
 

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lockhouse_policies::OnChange;
+use lockhouse_upstream::{Confinement, Decode, Directly, Exposure, PREFIX_CHARS_MAX, Start, ToolSelection};
 
 use super::Place;
 use super::fields::Fields;
 use super::mcp_servers::{command, reach};
 use super::syntax::{OWN_REFERENCES, Syntax};
 use super::tree::{Key, Node, Table, get};
-use crate::config::entry::{Entry, EntryCommand, EntryLimits, EntryOAuth, EntryUrl, LeftOut};
-use lockhouse_upstream::{Confinement, Decode, Directly, Exposure, PREFIX_CHARS_MAX, Start, ToolSelection};
+use crate::config::entry::{Entry, EntryCommand, EntryLimits, EntryOAuth, EntryUrl};
+use crate::config::left_out::LeftOut;
 
 const KEYS: [&str; 25] = [
     "command",

@@ -1,12 +1,12 @@
 //! Whatever a file has, reading it ends in servers or in words, and the words hold no secret.
 
 use lockhouse_policies::Source;
+use lockhouse_upstream::ServerLimits;
 use proptest::prelude::*;
 
 use super::golden::files;
 use super::{read, read_own};
 use crate::config::references::Surroundings;
-use lockhouse_upstream::ServerLimits;
 
 const SECRET: &str = "SEKRET-VALUE";
 

@@ -2,7 +2,8 @@
 
 use super::fields::Fields;
 use super::mcp_servers::{command, reach, refuse_disabled, url};
-use crate::config::entry::{Entry, EntryCommand, LeftOut};
+use crate::config::entry::{Entry, EntryCommand};
+use crate::config::left_out::LeftOut;
 
 pub(super) fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {
     refuse_disabled(fields)?;

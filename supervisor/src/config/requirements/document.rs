@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use lockhouse_policies::{Diagnostic, Diagnostics, Place, Source};
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{ServerDefinition, ServerLimits};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
@@ -14,7 +15,6 @@ use super::Requirement;
 use super::identity::{Identity, Wanted};
 use crate::config::dialects::{self, Listed};
 use crate::config::references::Surroundings;
-use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
 /// An entry of `[[approved]]`: a name, and what the server of that name must be.
 #[derive(Debug)]

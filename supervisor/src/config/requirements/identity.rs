@@ -3,12 +3,12 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use lockhouse_upstream::{Reach, ServerCommand, ServerDefinition};
 use nix::unistd::{AccessFlags, access};
 use sha2::{Digest, Sha256};
 use url::Url;
 
 use data_encoding::HEXLOWER;
-use lockhouse_upstream::{Reach, ServerCommand, ServerDefinition};
 
 /// Bytes of a program that is compared by its digest.
 const PROGRAM_BYTES_MAX: u64 = 1024 * 1024 * 1024;

@@ -1,10 +1,9 @@
 //! What a server asks of a person, made fit to be shown: bounded, without hidden characters, and with who asks.
 
+use lockhouse_base::json::{self, JsonFault};
 use lockhouse_policies::printable;
 use lockhouse_protocol::ServerName;
 use serde_json::{Map, Value, json};
-
-use lockhouse_base::json::{self, JsonFault};
 
 /// Bytes of a question as its server sent it.
 pub(super) const QUESTION_BYTES_MAX: usize = 32 * 1024;

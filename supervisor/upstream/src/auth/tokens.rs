@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use lockhouse_base::files;
 use lockhouse_protocol::ServerName;
 use nix::fcntl::{Flock, FlockArg};
 use rmcp::transport::auth::{OAuthClientConfig, StoredCredentials};
@@ -14,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use data_encoding::HEXLOWER;
-use lockhouse_base::files;
 
 /// Bytes of one file.
 const FILE_BYTES_MAX: u64 = 256 * 1024;

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use lockhouse_base::json;
 use rmcp::model::{CustomResult, JsonObject, ListToolsResult, MetaObject, ServerResult, Tool};
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,7 +16,6 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::load::Load;
 use crate::entries::Entries;
 use crate::inbound::TYPED_BYTES_MAX;
-use lockhouse_base::json;
 
 const ANNOTATION: &str = "\"x-mcp-header\"";
 /// Where the raw text travels.

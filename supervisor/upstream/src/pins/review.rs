@@ -1,10 +1,10 @@
 //! What a person reads before they accept tools, and the digest that says which tools they have read about.
 
+use lockhouse_catalog::{Catalogue, Tool, ToolChange, digest};
 use lockhouse_policies::escaped;
 use lockhouse_protocol::{ServerName, ToolName};
 
 use super::{Pins, PinsError, Record};
-use lockhouse_catalog::{Catalogue, Tool, ToolChange, digest};
 
 /// The tools of a server that do not count as accepted.
 #[derive(Debug)]

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use lockhouse_base::files;
 use reqwest::Client;
 use reqwest::redirect::Policy;
 use serde::Deserialize;
 use url::Url;
 
 use super::{KeySource, trusted_url};
-use lockhouse_base::files;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const BYTES_MAX: usize = 256 * 1024;

@@ -6,13 +6,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use lockhouse_base::files;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 
 use super::{Issued, TokenName, seconds};
 use crate::access::token::Token;
-use lockhouse_base::files;
 
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const TOKENS_MAX: usize = 1_000;

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::cli::server::definition::arguments;
 use lockhouse_upstream::{Reach, ServerCommand};
+
+use crate::cli::server::definition::arguments;
 
 /// Which file is started.
 pub(super) fn program(command: &ServerCommand, origin: &str) -> Result<String, String> {

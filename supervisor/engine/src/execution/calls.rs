@@ -1,8 +1,7 @@
 //! The calls of an execution: each of a few, and many by what they have in common.
 
-use serde_json::{Value, json};
-
 use lockhouse_gate::CallRecord;
+use serde_json::{Value, json};
 
 /// More calls than these are grouped.
 pub(super) const SHOWN_MAX: usize = 20;

@@ -1,0 +1,37 @@
+//! How an execution ended, in a word.
+
+/// How an execution ended, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Ok,
+    Error,
+    Timeout,
+    Limit,
+    Killed,
+    Cancelled,
+}
+
+impl Status {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Timeout => "timeout",
+            Self::Limit => "limit",
+            Self::Killed => "killed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The exit status of `lockhouse run`.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Error => 1,
+            Self::Timeout => 3,
+            Self::Limit => 4,
+            Self::Killed => 5,
+            Self::Cancelled => 6,
+        }
+    }
+}
