@@ -1,5 +1,5 @@
 # attack: send arguments that are nested without end
-# outcome: error recursion limit exceeded
+# outcome: error more than 100 levels
 # control: none: there is no MCP server outside
 
 import _lockhouse
