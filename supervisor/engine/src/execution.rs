@@ -7,6 +7,7 @@ mod answer;
 mod calls;
 mod ending;
 mod held;
+mod limits;
 mod shown;
 mod status;
 mod stop;
@@ -22,8 +23,8 @@ use futures_util::stream::FuturesUnordered;
 use lockhouse_gate::{Asked, CallRecord, Gate, Requester};
 use lockhouse_pool::{Death, Worker, WorkerProcess};
 use lockhouse_protocol::{
-    Action, CallId, CodeError, ConversationLimits, ExceededLimit, Exit, FromWorker, Job, LOOKUPS_MAX,
-    Outcome, Reply, Stream, ToWorker, frame,
+    Action, CallId, CodeError, ExceededLimit, Exit, FromWorker, Job, LOOKUPS_MAX, Outcome, Reply, Stream,
+    ToWorker, frame,
 };
 use lockhouse_upstream::ai_client::{Clock, Course, Looks, TAIL_BYTES_MAX};
 use nix::sys::signal::Signal;
@@ -33,6 +34,7 @@ pub use answer::{Answer, InSession, Refusal, Sandbox};
 pub use ending::{Ending, Limit};
 use held::CpuBudget;
 pub use held::{Held, Place};
+pub use limits::ExecutionLimits;
 pub use shown::{Showing, Shown, Taken, shown, without_files};
 pub use status::Status;
 pub use stop::{Cancellation, Stop};
@@ -47,21 +49,6 @@ const OUT_BYTES_MAX: usize = 1024 * 1024;
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a worker that closed its channel may take to end by itself.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// The clocks and limits of one execution.
-#[derive(Clone, Copy, Debug)]
-pub struct ExecutionLimits {
-    pub wall: Duration,
-    /// One question of a server to a person, during which no other clock runs.
-    pub question: Duration,
-    /// From the soft interrupt to SIGKILL.
-    pub grace: Duration,
-    pub cpu: Duration,
-    /// CPU time before it gives way to all other work. None: it never does.
-    pub cpu_credit: Option<Duration>,
-    pub memory_bytes: u64,
-    pub conversation: ConversationLimits,
-}
 
 /// What a run amounted to.
 #[derive(Debug)]

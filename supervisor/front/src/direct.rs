@@ -2,6 +2,7 @@
 //! same way through the gate as the calls of code.
 
 mod changes;
+mod errors;
 mod flight;
 mod lists;
 mod names;
@@ -15,7 +16,7 @@ use lockhouse_catalog::Catalogue;
 use lockhouse_engine::supervisor::Landed;
 use lockhouse_gate::Asked;
 use lockhouse_policies::{Item, Listing};
-use lockhouse_protocol::{Failure, FailureCode, PromptName, ResourceUri, ServerName, ToolName};
+use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use lockhouse_upstream::ai_client::{Followed, Line};
 use lockhouse_upstream::{Failed, Verb, Wire};
 use rmcp::model::{
@@ -29,6 +30,7 @@ use serde_json::{Value, json};
 use tracing::Instrument;
 
 pub(super) use changes::Connected;
+use errors::{invalid, protocol_error, told};
 use flight::{Answered, Flight, Held, SEVERITIES};
 pub(super) use lists::List;
 use lists::{prompt_names, with_members};
@@ -412,27 +414,6 @@ fn complete(raw: &[u8], context: &RequestContext<RoleServer>, is_cached: bool) -
 
 fn resource(uri: &str) -> Result<Item, ErrorData> {
     ResourceUri::new(uri).map(Item::Resource).map_err(|error| invalid(&error.to_string()))
-}
-
-fn invalid(told: &str) -> ErrorData {
-    ErrorData::invalid_params(told.to_owned(), None)
-}
-
-/// For the model to read.
-fn told(failure: &Failure) -> String {
-    format!("{}: {}", failure.code.as_str(), failure.message)
-}
-
-fn protocol_error(failure: &Failure) -> ErrorData {
-    let data = Some(json!({"code": failure.code.as_str(), "retryable": failure.retryable}));
-    let message = failure.message.clone();
-    match failure.code {
-        FailureCode::UnknownTool
-        | FailureCode::NotFound
-        | FailureCode::InvalidArguments
-        | FailureCode::Denied => ErrorData::invalid_params(message, data),
-        _ => ErrorData::internal_error(message, data),
-    }
 }
 
 #[cfg(test)]
