@@ -7,3 +7,4 @@ mod modules;
 mod names;
 mod paths;
 mod source;
+mod table;
