@@ -31,13 +31,13 @@ use crate::access::{Access, Refused};
 const SMALL_BYTES: usize = 64 * 1024;
 /// Large bodies that are parsed at one time, each on a thread of its own.
 const PARSED_AT_ONCE: usize = 1;
-/// Of the body of a request that is refused: what is read on of it, in bodies of the full size, and for how long. That is for one at a
-/// time: a client that sends many would keep all others waiting.
+/// Of the body of a request that is refused: what is read on of it, in bodies of the full size, and for how long.
 const DISCARDED_TIMES: usize = 4;
-const DISCARDED_AT_ONCE: usize = 1;
 const DISCARDED_WITHIN: Duration = Duration::from_secs(2);
-/// As much of all others, and of those whose request is refused by its head alone: nobody pays for it.
+/// As much of one whose request is refused by its head alone: nobody pays for it.
 const DISCARDED_UNPAID_BYTES: usize = 256 * 1024;
+/// One is read on at a time: many that come together would keep all other clients waiting.
+static DISCARDING: Semaphore = Semaphore::const_new(1);
 /// Seconds.
 const BUSY_RETRY_AFTER: &str = "2";
 
@@ -49,7 +49,6 @@ pub(super) struct Bodies {
     /// Of bodies of the full size.
     places: Places,
     parsing: Arc<Semaphore>,
-    discarding: Semaphore,
 }
 
 /// A body that was received, at the cost of its client.
@@ -75,8 +74,7 @@ impl Drop for Meter<'_> {
 impl Bodies {
     pub(super) fn new(limits: HttpLimits, access: Arc<Access>) -> Self {
         let places = Places::new(limits.bodies_bytes / limits.body_bytes);
-        let (parsing, discarding) = (Semaphore::new(PARSED_AT_ONCE), Semaphore::new(DISCARDED_AT_ONCE));
-        Self { limits, access, places, parsing: Arc::new(parsing), discarding }
+        Self { limits, access, places, parsing: Arc::new(Semaphore::new(PARSED_AT_ONCE)) }
     }
 
     async fn receive(
@@ -140,9 +138,7 @@ impl Bodies {
     ) -> Response {
         if refusal.leaves_body_unread() {
             let mut meter = Meter { access: &self.access, owner, bytes: 0 };
-            let turn = self.discarding.try_acquire();
-            let bytes_max =
-                turn.as_ref().map_or(DISCARDED_UNPAID_BYTES, |_| DISCARDED_TIMES * self.limits.body_bytes);
+            let bytes_max = DISCARDED_TIMES * self.limits.body_bytes;
             discard(&mut parts, version, bytes_max, |bytes| meter.bytes += bytes).await;
         }
         refusal.answer(version).await
@@ -266,11 +262,14 @@ async fn discard(
     }
     let mut bytes = 0;
     let reading = async {
+        let _turn = DISCARDING.acquire().await;
         while bytes <= bytes_max {
             match parts.next().await {
                 Some(Ok(part)) => {
                     count(part.len());
                     bytes += part.len();
+                    // What lies there already would be read in one go.
+                    tokio::task::yield_now().await;
                 }
                 Some(Err(_)) => return false,
                 None => return true,
