@@ -8,6 +8,8 @@ use crate::source::{root, sources};
 
 /// Lines change with every edit: a row is true while its number is not further from them than this part.
 const TOLERANCE: f64 = 0.1;
+/// Numbers are written in hundreds.
+const ROUNDED: f64 = 100.0;
 
 /// A row as it is written: crate, what it knows, lines, modules in circles.
 fn row(name: &str, known: &[&str], lines: usize, circles: usize) -> String {
@@ -27,7 +29,7 @@ fn the_table_of_crates_is_true() {
         let expected = row(name, known, lines.next_multiple_of(100), circles);
         let written = document.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
         let told = written.and_then(|row| row.split(" | ").nth(2)?.parse::<usize>().ok()).unwrap_or(0);
-        let is_near = (told as f64 - lines as f64).abs() <= TOLERANCE * lines as f64;
+        let is_near = (told as f64 - lines as f64).abs() <= TOLERANCE * lines as f64 + ROUNDED;
         let is_true = is_near && written == Some(row(name, known, told, circles).as_str());
         table.row(expected.clone(), ensure(is_true, written));
     }
