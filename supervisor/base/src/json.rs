@@ -42,10 +42,15 @@ pub enum JsonFault {
 /// # Errors
 /// [`JsonFault`], before anything is made of it.
 pub fn tree(json: &[u8], values_max: usize) -> Result<Value, JsonFault> {
-    match counted(json, values_max, usize::MAX).fault {
+    match tree_fault(json, values_max) {
         Some(fault) => Err(fault),
         None => serde_json::from_slice(json).map_err(|_| JsonFault::Invalid),
     }
+}
+
+/// Why there is no [`tree`], without making one.
+pub fn tree_fault(json: &[u8], values_max: usize) -> Option<JsonFault> {
+    counted(json, values_max, usize::MAX).fault
 }
 
 /// Counts the values of a piece of JSON, in time in proportion to its length and without keeping any. Stops above `values_max`.

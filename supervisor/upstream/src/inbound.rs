@@ -24,7 +24,7 @@ pub(super) const TYPED_BYTES_MAX: usize = 1024 * 1024;
 const NOTIFICATION_BYTES_MAX: usize = 64 * 1024;
 const NOTIFICATION_VALUES_MAX: usize = 256;
 /// JSON values in a message that is parsed in full: two bytes can become a hundred in a tree.
-const TYPED_NODES_MAX: usize = 4096;
+pub(super) const TYPED_NODES_MAX: usize = 4096;
 /// Bytes that each value of a message that is parsed in full counts besides its own, above a number that costs nothing: rmcp parses
 /// a message once for each kind that it could be, which takes up to 0.6 µs for a value.
 const VALUE_BYTES: usize = 64;
@@ -82,49 +82,48 @@ pub(super) fn read(
         return (text.len(), Inbound::Violation(LONG_NAME));
     }
     let id = envelope.id.and_then(|id| serde_json::from_str::<RequestId>(id.get()).ok());
-    let mut of_values = None;
-    let inbound = match (envelope.method, id) {
+    match (envelope.method, id) {
         (Some(_), Some(id)) => {
-            of_values = cost_of_values(text, TYPED_NODES_MAX);
-            let request = typed(text, TYPED_BYTES_MAX).unwrap_or_else(|_| refused(id));
-            Inbound::Unsolicited(Some(request))
+            let (cost, request) = typed(text, TYPED_BYTES_MAX, TYPED_NODES_MAX);
+            (cost, Inbound::Unsolicited(Some(request.unwrap_or_else(|_| refused(id)))))
         }
         (_, None) => {
-            of_values = cost_of_values(text, NOTIFICATION_VALUES_MAX);
-            let note = of_values.and_then(|_| typed(text, NOTIFICATION_BYTES_MAX).ok());
-            Inbound::Unsolicited(note)
+            let (cost, note) = typed(text, NOTIFICATION_BYTES_MAX, NOTIFICATION_VALUES_MAX);
+            (cost, Inbound::Unsolicited(note.ok()))
         }
         (None, Some(id)) => {
             let result = envelope.result.and_then(|result| convert(&id, result));
-            let message = match result {
-                Some(result) => Received::response(result, id.clone()),
+            let (cost, message) = match result {
+                Some(result) => (text.len(), Received::response(result, id.clone())),
                 None => {
-                    of_values = cost_of_values(text, TYPED_NODES_MAX);
-                    typed(text, TYPED_BYTES_MAX).unwrap_or_else(|why| failed(why, id.clone()))
+                    let (cost, message) = typed(text, TYPED_BYTES_MAX, TYPED_NODES_MAX);
+                    (cost, message.unwrap_or_else(|why| failed(why, id.clone())))
                 }
             };
-            Inbound::Answer(id, message)
+            (cost, Inbound::Answer(id, message))
         }
-    };
-    (text.len() + of_values.unwrap_or(0), inbound)
-}
-
-/// What the values of a message cost, in bytes; `None` of one that is invalid or has more values, and so is never parsed in full.
-fn cost_of_values(text: &[u8], values_max: usize) -> Option<usize> {
-    let counted = json::count(text, values_max);
-    counted.fault.is_none().then(|| VALUE_BYTES * counted.values.saturating_sub(VALUES_FREE))
-}
-
-/// A message as rmcp types it, if that costs little. An error says in words of ours why it is not.
-pub(super) fn typed(text: &[u8], bytes_max: usize) -> Result<Received, &'static str> {
-    if text.len() > bytes_max {
-        return Err(TOO_LARGE);
     }
-    match json::count(text, TYPED_NODES_MAX).fault {
+}
+
+/// What a message costs its server, in bytes, and the message as rmcp types it, if that costs us little. An error says in words of ours
+/// why it is not. What is not parsed costs its bytes alone.
+pub(super) fn typed(
+    text: &[u8],
+    bytes_max: usize,
+    values_max: usize,
+) -> (usize, Result<Received, &'static str>) {
+    let counted = json::count(text, values_max);
+    let of_values = match counted.fault {
+        None => VALUE_BYTES * counted.values.saturating_sub(VALUES_FREE),
+        Some(_) => 0,
+    };
+    let message = match counted.fault {
+        _ if text.len() > bytes_max => Err(TOO_LARGE),
         Some(JsonFault::TooManyValues) => Err(TOO_LARGE),
         Some(JsonFault::TooDeep | JsonFault::Invalid | JsonFault::ReservedKey) => Err(NOT_JSON),
         None => serde_json::from_slice(text).map_err(|_| NOT_JSON),
-    }
+    };
+    (text.len() + of_values, message)
 }
 
 /// A result as text: parsed in full, a hostile one would take a hundred times its size.

@@ -16,7 +16,7 @@ use rmcp::model::{
 use tokio::time::Instant;
 
 use super::broken::Broken;
-use super::inbound::Received;
+use super::inbound::{Inbound, Received};
 
 /// Unsolicited bytes at once, and how many more each second.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
@@ -81,9 +81,28 @@ impl Traffic {
         !self.counts().owed.is_empty()
     }
 
+    /// What is passed on of a message of this cost, and until when nothing more is read of the server. `None` to disconnect it.
+    pub(super) fn admitted(
+        &self,
+        (cost, message): (usize, Inbound),
+    ) -> Option<(Option<Received>, Option<Instant>)> {
+        match message {
+            Inbound::Answer(id, message) if self.answered(&id) => Some((Some(message), None)),
+            Inbound::Answer(..) => self.unsolicited(cost).then_some((None, None)),
+            Inbound::Unsolicited(message) => {
+                let pause = self.unasked(cost, message.as_ref())?;
+                Some((message, pause))
+            }
+            Inbound::Violation(words) => {
+                self.violated(words);
+                None
+            }
+        }
+    }
+
     /// A request or a notification of this cost came, or what is neither: until when nothing is read of the server.
     /// `None` to disconnect it.
-    pub(super) fn unasked(&self, cost: usize, message: Option<&Received>) -> Option<Option<Instant>> {
+    fn unasked(&self, cost: usize, message: Option<&Received>) -> Option<Option<Instant>> {
         let token = message.and_then(progress);
         let is_of_a_call = token.is_some() && self.counts().owed.values().any(|of| of.as_ref() == token);
         if !is_of_a_call && !self.unsolicited(cost) {

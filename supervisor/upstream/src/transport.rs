@@ -155,20 +155,11 @@ impl LineTransport {
         }
     }
 
-    /// A message of this cost, as far as the server may send it.
-    fn admitted(
-        &mut self,
-        (cost, message): (usize, Inbound),
-    ) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
-        match message {
-            Inbound::Answer(id, message) if self.traffic.answered(&id) => Some(Some(message)),
-            Inbound::Answer(..) => self.traffic.unsolicited(cost).then_some(None),
-            Inbound::Unsolicited(message) => {
-                self.pause = self.traffic.unasked(cost, message.as_ref())?;
-                Some(message)
-            }
-            Inbound::Violation(words) => self.violated(words),
-        }
+    /// A message, as far as the server may send it.
+    fn admitted(&mut self, read: (usize, Inbound)) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
+        let (message, pause) = self.traffic.admitted(read)?;
+        self.pause = pause;
+        Some(message)
     }
 }
 

@@ -18,8 +18,7 @@ pub(super) const ROOM_MIN: usize = 160;
 const NAME_CHARS_MAX: usize = 100;
 /// What a name costs besides its characters.
 const NAME_OVERHEAD: usize = 10;
-/// A long text shows its end too if it has so much room, and members of a value are shown one by one.
-const ROOM_FOR_END: usize = 60;
+/// Members of a value are shown one by one if it has so much room.
 const ROOM_FOR_MEMBERS: usize = 80;
 /// This part of the room is kept for the other arguments where the required ones could use all of it.
 const PART_FOR_OTHERS: usize = 8;
@@ -250,19 +249,9 @@ impl Rows {
 
     /// The beginning of a text and, where there is room, its end.
     fn add_text(&mut self, label: &str, text: &str, room: usize, depth: usize) {
-        let for_end = if room >= ROOM_FOR_END { room / 4 } else { 0 };
-        let (first, first_shown) = beginning(text, room - for_end, quoted);
-        let (last, last_shown) = end(text, for_end, quoted);
-        let length = text.chars().count();
-        self.left_out += length.saturating_sub(first_shown + last_shown);
-        let line = match last_shown {
-            0 => format!("{label}: \"{first}…\" ({length} characters, the first {first_shown} are shown)"),
-            _ => format!(
-                "{label}: \"{first}…\" and at its end \"…{last}\" ({length} characters, the first {first_shown} and the last \
-                 {last_shown} are shown)"
-            ),
-        };
-        self.line(depth, &line);
+        let (shown, left_out) = visible::ends(text, room);
+        self.left_out += left_out;
+        self.line(depth, &format!("{label}: {shown}"));
     }
 
     /// Whether a text is shown line by line.

@@ -6,14 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::arguments::{ROOM, ROOM_MIN, Shown};
 use super::batch::Candidate;
-use super::visible::{beginning, end, one_line, quoted, width};
+use super::visible::{beginning, ends, one_line, quoted, width};
 
 /// Characters of a line of code.
 const CODE_CHARS_MAX: usize = 200;
 /// Characters of a URI or a prompt's name beside other calls; what has more is asked about alone. A tool's name always fits.
 const NAME_CHARS_MAX: usize = 300;
-/// This part of the room shows the end of a name that does not fit into all of it.
-const PART_FOR_END: usize = 4;
 
 /// One call as it is shown. Everything in it is fit to be shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,14 +92,7 @@ fn name(name: &str) -> (String, usize) {
     if width(name, ROOM, quoted) <= ROOM {
         return (beginning(name, ROOM, quoted).0, 0);
     }
-    let (last, last_shown) = end(name, ROOM / PART_FOR_END, quoted);
-    let (first, first_shown) = beginning(name, ROOM - ROOM / PART_FOR_END, quoted);
-    let length = name.chars().count();
-    let shown = format!(
-        "\"{first}…\" and at its end \"…{last}\" ({length} characters, the first {first_shown} and the last {last_shown} are \
-         shown)"
-    );
-    (shown, length.saturating_sub(first_shown + last_shown))
+    ends(name, ROOM)
 }
 
 /// Hints are the server's own word. A tool that only reads has nothing to destroy.

@@ -11,6 +11,8 @@ const BAR: &str = "    | ";
 const REST: &str = "    : ";
 /// Before a line of a text that is shown line by line.
 pub(super) const NEXT_LINE: &str = "\n        ";
+/// A text that is cut shows its end too if it has so much room.
+const ROOM_FOR_END: usize = 60;
 /// Columns of a line after its bar.
 const COLUMNS: usize = 100;
 
@@ -68,6 +70,23 @@ pub(super) fn end(text: &str, width: usize, written: Written) -> (String, usize)
     let mut pieces = fitting(text.chars().rev(), width, written);
     pieces.reverse();
     (pieces.concat(), pieces.len())
+}
+
+/// Of a text that does not fit into the room, its beginning and its length, and where there is room its end; and how many characters are
+/// not shown.
+pub(super) fn ends(text: &str, room: usize) -> (String, usize) {
+    let for_end = if room >= ROOM_FOR_END { room / 4 } else { 0 };
+    let (first, first_shown) = beginning(text, room - for_end, quoted);
+    let (last, last_shown) = end(text, for_end, quoted);
+    let length = text.chars().count();
+    let shown = match last_shown {
+        0 => format!("\"{first}…\" ({length} characters, the first {first_shown} are shown)"),
+        _ => format!(
+            "\"{first}…\" and at its end \"…{last}\" ({length} characters, the first {first_shown} and the last {last_shown} \
+             are shown)"
+        ),
+    };
+    (shown, length.saturating_sub(first_shown + last_shown))
 }
 
 /// Characters of a whole text as it is written, or one more than `max`.

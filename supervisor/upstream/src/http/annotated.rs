@@ -44,7 +44,9 @@ pub(super) fn listed(result: &RawValue, load: &Load) -> ServerResult {
         return ServerResult::CustomResult(CustomResult(text));
     }
     let seen = annotated.filter(|tool| fits(tool)).filter_map(|tool| {
-        json::tree(tool.get().as_bytes(), usize::MAX).ok()?;
+        if json::tree_fault(tool.get().as_bytes(), usize::MAX).is_some() {
+            return None;
+        }
         let Annotated { name, input_schema } = serde_json::from_str(tool.get()).ok()?;
         load.annotated(tool.get().len());
         Some(Tool::new(name, Cow::Borrowed(""), Arc::new(input_schema)))

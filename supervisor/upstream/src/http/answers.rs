@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::annotated;
 use super::load::Load;
-use crate::inbound::{self, Envelope, Inbound, NOT_JSON, Received, TYPED_BYTES_MAX, failed};
+use crate::inbound::{self, Envelope, Inbound, NOT_JSON, Received, TYPED_BYTES_MAX, TYPED_NODES_MAX, failed};
 
 /// A request that is under way.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ impl Asked {
         let result = message.result.filter(|_| message.method.is_none());
         let received = match result.and_then(|result| self.converted(result, load)) {
             Some(result) => Ok(Received::response(result, self.id.clone())),
-            None => inbound::typed(body, TYPED_BYTES_MAX),
+            None => inbound::typed(body, TYPED_BYTES_MAX, TYPED_NODES_MAX).1,
         };
         match received {
             Ok(JsonRpcMessage::Response(mut response)) => {

@@ -13,7 +13,7 @@ use super::events::{Event, Events, SseItem};
 use super::held::Share;
 use super::load::Load;
 use crate::ids::id_at_start;
-use crate::inbound::{CUT_OFF, Inbound, Received, TOO_LARGE, TYPED_BYTES_MAX, failed, reading};
+use crate::inbound::{CUT_OFF, Received, TOO_LARGE, TYPED_BYTES_MAX, failed, reading};
 use crate::transport::SKIPPED_BYTES_MAX;
 
 const LONG_EVENT: &str = "it sent an event of more than 1 MiB that nobody asked for";
@@ -140,25 +140,13 @@ impl Reading {
     async fn message(&self, data: String) -> Option<Received> {
         let traffic = &self.load.traffic;
         let (asked, load) = (self.asked.clone(), self.load.clone());
-        let (cost, read) = reading(data.len(), move || answers::event(&data, asked.as_ref(), &load)).await?;
-        match read {
-            Inbound::Answer(id, message) if traffic.answered(&id) => Some(message),
-            Inbound::Answer(..) => {
-                traffic.unsolicited(cost);
-                None
-            }
-            Inbound::Unsolicited(message) => {
-                if let Some(until) = traffic.unasked(cost, message.as_ref())? {
-                    // Meanwhile nothing is read, and the connection holds the server back.
-                    sleep_until(until).await;
-                }
-                message
-            }
-            Inbound::Violation(words) => {
-                traffic.violated(words);
-                None
-            }
+        let read = reading(data.len(), move || answers::event(&data, asked.as_ref(), &load)).await?;
+        let (message, pause) = traffic.admitted(read)?;
+        if let Some(until) = pause {
+            // Meanwhile nothing is read, and the connection holds the server back.
+            sleep_until(until).await;
         }
+        message
     }
 
     /// Forgets the request once it is answered, and counts what the server asks.
