@@ -3,8 +3,9 @@
 mod reply;
 mod visitor;
 
+use parking_lot::Mutex;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -54,7 +55,7 @@ impl Door {
         let stderr = tokio::spawn(async move {
             let mut part = vec![0; 4096];
             while let Ok(count @ 1..) = errors.read(&mut part).await {
-                so_far.lock().expect("what was said").extend_from_slice(&part[..count]);
+                so_far.lock().extend_from_slice(&part[..count]);
             }
             text_of(&so_far)
         });
@@ -208,7 +209,7 @@ pub async fn read_to_end(connection: &mut (impl tokio::io::AsyncRead + Unpin)) -
 }
 
 fn text_of(said: &Mutex<Vec<u8>>) -> String {
-    String::from_utf8_lossy(&said.lock().expect("what was said")).into_owned()
+    String::from_utf8_lossy(&said.lock()).into_owned()
 }
 
 async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {

@@ -1,9 +1,10 @@
 //! A small HTTP server whose every answer the test gives itself, for what a server of a library would not do.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -167,7 +168,7 @@ impl HttpServer {
     /// What has been asked so far.
     #[must_use]
     pub fn requests(&self) -> Vec<HttpRequest> {
-        self.requests.lock().expect("no panic").clone()
+        self.requests.lock().clone()
     }
 
     /// Asks any server of this host as a browser does: status, headers and body.
@@ -195,7 +196,7 @@ fn serve(
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut stream = stream;
     while let Ok(request) = read(&mut reader) {
-        requests.lock().expect("no panic").push(request.clone());
+        requests.lock().push(request.clone());
         match answer(&request) {
             HttpAnswer::Whole(status, headers, body) => {
                 let headers: String =

@@ -1,6 +1,8 @@
 //! Somebody in front of an AI client, who is asked things and says what the test decides.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use rmcp::model::{
@@ -66,23 +68,23 @@ impl Person {
     /// What they were asked so far.
     #[must_use]
     pub fn asked(&self) -> Vec<Value> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked.lock().clone()
     }
 
     /// The notes of progress that they saw.
     #[must_use]
     pub fn notes(&self) -> Vec<ProgressNotificationParam> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.notes.lock().clone()
     }
 
     pub(crate) fn note(&self, note: ProgressNotificationParam) {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+        self.notes.lock().push(note);
     }
 
     pub(crate) async fn answer(&self, request: ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
         let request = serde_json::to_value(request).unwrap_or_default();
         let turn = {
-            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut asked = self.asked.lock();
             asked.push(request);
             asked.len() - 1
         };

@@ -1,7 +1,8 @@
 //! An AI client: the rmcp library, connected to `lockhouse serve` over standard input and output.
 
+use parking_lot::Mutex;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -97,7 +98,7 @@ impl Session {
         let stderr = tokio::spawn(async move {
             let mut part = vec![0; 4096];
             while let Ok(count @ 1..) = errors.read(&mut part).await {
-                so_far.lock().expect("what was said").extend_from_slice(&part[..count]);
+                so_far.lock().extend_from_slice(&part[..count]);
             }
             text_of(&so_far)
         });
@@ -292,7 +293,7 @@ impl Session {
 }
 
 fn text_of(said: &Mutex<Vec<u8>>) -> String {
-    String::from_utf8_lossy(&said.lock().expect("what was said")).into_owned()
+    String::from_utf8_lossy(&said.lock()).into_owned()
 }
 
 async fn call(peer: &Peer<RoleClient>, tool: &str, arguments: Value) -> Result<CallToolResult, ServiceError> {

@@ -3,10 +3,10 @@
 //! A program that has secrets of the configuration is kept without them. The record of its execution has two hashes then:
 //! that of the program as it ran (`code`), and that of the file (`code_kept`).
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use super::line::hash;
@@ -74,7 +74,7 @@ impl Store {
     }
 
     fn unsynced(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.unsynced.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unsynced.lock()
     }
 }
 

@@ -26,11 +26,12 @@ mod sign;
 pub mod verify;
 mod writer;
 
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use std::borrow::Cow;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use lockhouse_base::language::Language;
@@ -169,7 +170,7 @@ impl Audit {
 
     /// What the configuration says must be seen nowhere.
     pub fn keep_out(&self, secrets: secrets::Secrets) {
-        self.redaction.write().unwrap_or_else(PoisonError::into_inner).set_secrets(secrets);
+        self.redaction.write().set_secrets(secrets);
     }
 
     /// Before code runs.
@@ -378,15 +379,15 @@ impl Audit {
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writer.lock()
     }
 
     fn refusals(&self) -> MutexGuard<'_, Refusals> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+        self.refusals.lock()
     }
 
     fn redaction(&self) -> RwLockReadGuard<'_, Redaction> {
-        self.redaction.read().unwrap_or_else(PoisonError::into_inner)
+        self.redaction.read()
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a child process writes to its standard error: kept for error messages, and logged line by line.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, BufReader};
@@ -77,7 +78,7 @@ impl LastLines {
             return;
         }
         tracing::debug!(%child, "stderr: {line}");
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         if lines.len() == LINES_KEPT {
             lines.pop_front();
         }
@@ -87,7 +88,7 @@ impl LastLines {
     /// The last lines of a process that has ended, as a clause for an error message.
     pub async fn told(&self) -> String {
         let _ = tokio::time::timeout(END_TIMEOUT, self.ended.notified()).await;
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.lines.lock();
         match lines.is_empty() {
             true => String::new(),
             false => format!("; its last words: {}", lines.iter().cloned().collect::<Vec<_>>().join(" | ")),

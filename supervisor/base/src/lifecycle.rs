@@ -3,8 +3,9 @@
 //! While it drains no run begins, and those that are under way come to their end and are answered. Then, or when their time
 //! is up, everything ends.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -141,7 +142,7 @@ impl Life {
 
     /// When to come back, for those who are turned away while it drains.
     pub fn retry_after(&self) -> Duration {
-        let until = *self.0.until.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = *self.0.until.lock();
         let left = until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
         // Most runs end long before the last moment.
         (left / 4).max(RETRY_MIN)
@@ -150,7 +151,7 @@ impl Life {
     /// Lets what is under way come to its end, stops what does not, and closes.
     pub async fn drain(&self) {
         let until = Instant::now() + self.0.patience;
-        *self.0.until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+        *self.0.until.lock() = Some(until);
         self.0.draining.cancel();
         let runs = self.runs();
         tracing::info!("draining: {runs} runs are under way, and no other begins");

@@ -1,7 +1,8 @@
 //! The executions of this process that are not over, as an operator sees them and ends them.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::language::Language;
@@ -119,6 +120,6 @@ impl Executions {
     }
 
     fn going(&self) -> MutexGuard<'_, BTreeMap<u128, Going>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -8,7 +8,9 @@ mod reload;
 mod runs;
 mod settings;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use lockhouse_audit::{Audit, AuditError};
 use lockhouse_base::language::Language;

@@ -8,8 +8,9 @@ mod lists;
 mod names;
 pub(super) mod raw;
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use lockhouse_base::principal::Principal;
 use lockhouse_catalog::Catalogue;
@@ -73,7 +74,7 @@ impl Direct {
         let same = |known: &[Arc<Catalogue>]| {
             known.len() == of.len() && known.iter().zip(&of).all(|(one, other)| Arc::ptr_eq(one, other))
         };
-        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut named = self.named.lock();
         if let Some((known, names)) = &*named
             && same(known)
         {

@@ -8,8 +8,9 @@ mod run;
 mod suspended;
 mod tasks;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use lockhouse_base::principal::Owner;
 use lockhouse_engine::supervisor::{RunSettings, Supervisor};
@@ -95,7 +96,7 @@ impl Runs {
     }
 
     fn background(&self) -> MutexGuard<'_, HashMap<ResultHandle, Run>> {
-        self.background.lock().unwrap_or_else(PoisonError::into_inner)
+        self.background.lock()
     }
 }
 

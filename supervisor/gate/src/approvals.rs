@@ -21,9 +21,10 @@ mod prompt;
 mod refusals;
 mod visible;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use lockhouse_audit::Audit;
 use lockhouse_base::principal::Owner;
@@ -113,7 +114,7 @@ impl Execution {
     }
 
     fn grants(&self) -> MutexGuard<'_, Grants> {
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
+        self.grants.lock()
     }
 }
 
@@ -199,5 +200,5 @@ impl Drop for Waits<'_> {
 }
 
 fn locked(all: &Mutex<BTreeSet<CallId>>) -> MutexGuard<'_, BTreeSet<CallId>> {
-    all.lock().unwrap_or_else(PoisonError::into_inner)
+    all.lock()
 }

@@ -1,7 +1,9 @@
 //! Which policy a call is judged by: the one that its execution began under, and the one that is in force by now. Of the two
 //! the stricter counts, so that a change can take away from what is running, and give to what begins after it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use lockhouse_audit::digest;
 use lockhouse_policies::{ClientName, PermittedCall, Policy, ScopedLimits};
@@ -70,5 +72,5 @@ fn digest_of(policy: &Policy) -> Option<String> {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

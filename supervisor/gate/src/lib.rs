@@ -24,8 +24,9 @@ mod search;
 mod skill_requests;
 pub mod skills;
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_audit::Audit;

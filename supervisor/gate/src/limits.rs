@@ -3,10 +3,11 @@
 //! Rates are counted over all executions and outlive a change of the policy; the rest is counted for each execution. A call
 //! is never made to wait: what is too much is refused, with when there is room again.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
@@ -63,7 +64,7 @@ pub(super) struct Admitted {
 impl Usage {
     /// Whether this execution asks about a tool for the first time.
     pub(super) fn looks_first_at(&self, server: &ServerName, tool: &ToolName) -> bool {
-        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looked_at = self.looked_at.lock();
         looked_at.insert((server.clone(), tool.clone()))
     }
 }
@@ -81,7 +82,7 @@ impl Limiter {
             return Ok(Admitted::default());
         }
         let bytes = json_bytes(call.arguments());
-        let mut used = usage.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = usage.used.lock();
         for scoped in limits {
             let used = used.get(&scoped.scope).copied().unwrap_or_default();
             used.has_room(&scoped.limits, bytes).map_err(|what| exhausted(scoped, &what))?;
@@ -113,7 +114,7 @@ impl Limiter {
     }
 
     fn counter(&self, counted: Counted, rate: Rate) -> Arc<DefaultDirectRateLimiter> {
-        let mut counters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = self.0.lock();
         if counters.len() >= RATES_MAX {
             counters.clear();
         }
@@ -129,7 +130,7 @@ impl Limiter {
         bytes: usize,
     ) -> Result<(), Failure> {
         let bytes = bytes as u64;
-        let mut used = usage.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = usage.used.lock();
         for scoped in limits {
             let Some(most) = scoped.limits.result_bytes_per_execution else { continue };
             let before = used.get(&scoped.scope).copied().unwrap_or_default().result_bytes;

@@ -5,8 +5,9 @@ mod directory;
 mod memory;
 mod part;
 
+use parking_lot::Mutex;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use lockhouse_base::principal::Owner;
@@ -77,7 +78,7 @@ impl Results {
         let handle = new_handle()?;
         match &self.place {
             Place::Memory(memory) => {
-                let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut memory = memory.lock();
                 memory.keep(owner, handle.clone(), Kind::Part, json.into(), &self.bounds, Instant::now());
             }
             Place::Directory(directory) => {
@@ -94,7 +95,7 @@ impl Results {
     pub fn get(&self, owner: Owner, handle: &ResultHandle) -> Result<Arc<str>, NotKept> {
         let found = match &self.place {
             Place::Memory(memory) => {
-                let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut memory = memory.lock();
                 memory.get(owner, handle, Kind::Part, &self.bounds, Instant::now())
             }
             Place::Directory(directory) => directory.get(handle, &self.bounds, SystemTime::now()),
@@ -110,7 +111,7 @@ impl Results {
     pub fn count(&self) -> (usize, u64) {
         match &self.place {
             Place::Memory(memory) => {
-                let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut memory = memory.lock();
                 memory.count(&self.bounds, Instant::now())
             }
             Place::Directory(_) => (0, 0),
@@ -133,7 +134,7 @@ impl Results {
         if json.len() as u64 > self.bounds.bytes / PARTS {
             return false;
         }
-        let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = memory.lock();
         memory.keep(owner, handle.clone(), Kind::Answer, json.into(), &self.bounds, Instant::now());
         true
     }
@@ -141,7 +142,7 @@ impl Results {
     /// The answer of a run, as it was kept.
     pub fn answer(&self, owner: Owner, handle: &ResultHandle) -> Option<Arc<str>> {
         let Place::Memory(memory) = &self.place else { return None };
-        let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = memory.lock();
         memory.get(owner, handle, Kind::Answer, &self.bounds, Instant::now())
     }
 

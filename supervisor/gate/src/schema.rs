@@ -8,8 +8,9 @@ mod meter;
 mod metered;
 mod told;
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jsonschema::{PatternOptions, Validator};
@@ -92,7 +93,7 @@ impl Schemas {
 
     async fn compiled(&self, server: &ServerName, tool: &Tool, turn: &Turn) -> Compiled {
         let cell = {
-            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.0.lock();
             if known.len() >= KEPT_MAX && !known.contains_key(&tool.fingerprint) {
                 known.clear();
             }

@@ -1,6 +1,8 @@
 //! How many workers there are, for those who watch.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use serde::Serialize;
 use tokio::time::Instant;
@@ -27,11 +29,11 @@ pub(super) struct SharedFigures(Arc<Mutex<(Figures, Option<Instant>)>>);
 
 impl SharedFigures {
     pub(super) fn set(&self, figures: Figures, zygote: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (figures, zygote);
+        *self.0.lock() = (figures, zygote);
     }
 
     pub(super) fn get(&self) -> Figures {
-        let (figures, zygote) = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (figures, zygote) = *self.0.lock();
         Figures { zygote_age_s: zygote.map(|started| started.elapsed().as_secs_f64()), ..figures }
     }
 }

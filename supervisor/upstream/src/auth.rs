@@ -8,7 +8,7 @@ mod login;
 mod oauth;
 mod tokens;
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
 use http::HeaderValue;
@@ -241,13 +241,13 @@ impl Authority {
     }
 
     fn current(&self) -> Option<Token> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.lock().clone()
     }
 
     fn keep(&self, token: Option<Token>) -> Result<Option<HeaderValue>, HttpFault> {
         let header = token.as_ref().map(|token| bearer(&token.secret)).transpose();
         if token.is_some() {
-            *self.current.lock().unwrap_or_else(PoisonError::into_inner) = token;
+            *self.current.lock() = token;
         }
         header
     }

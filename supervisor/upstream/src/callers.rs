@@ -1,7 +1,8 @@
 //! On whose behalf calls are in flight on one connection: whom a server can ask, and to whom its progress is shown.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use lockhouse_policies::{ClientName, Item};
 use lockhouse_protocol::{ExecutionId, ServerName};
@@ -127,7 +128,7 @@ impl Callers {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

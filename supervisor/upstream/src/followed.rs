@@ -1,7 +1,8 @@
 //! Resources whose changes a server of the newest era tells of, because AI clients follow them.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_policies::Item;
@@ -23,7 +24,7 @@ pub(super) struct Followed(Mutex<BTreeSet<String>>);
 
 impl Followed {
     fn uris(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,6 +1,8 @@
 //! The task that holds one connection: starts the server when it is needed, watches it, starts it again.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -104,11 +106,11 @@ impl Signals {
     }
 
     pub(super) fn status(&self) -> Status {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.status.lock().clone()
     }
 
     pub(super) fn note(&self, change: impl FnOnce(&mut Status)) {
-        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.status.lock());
     }
 }
 

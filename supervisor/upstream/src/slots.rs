@@ -1,8 +1,9 @@
 //! How many calls of one server run at a time. The others wait on a clock of their own, so that waiting does not eat the
 //! time of a call.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -69,7 +70,7 @@ impl Slots {
     /// Ends once nothing has been asked of the server for so long.
     pub(super) async fn idle_for(&self, limit: Duration) {
         loop {
-            let since = *self.last_used.lock().unwrap_or_else(PoisonError::into_inner);
+            let since = *self.last_used.lock();
             let freed = self.freed.notified();
             if self.in_use() > 0 {
                 freed.await;
@@ -93,7 +94,7 @@ impl Slots {
 
     /// Someone has asked for something that takes no slot.
     pub(super) fn touch(&self) {
-        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.last_used.lock() = Instant::now();
     }
 }
 

@@ -6,8 +6,9 @@
 //! the call asked for it, but not for how much of it. It has an allowance of its own; when that is used up, nothing is read of
 //! the server until it is there again.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use lockhouse_base::token_bucket::Allowance;
 use rmcp::model::{
@@ -147,7 +148,7 @@ impl Traffic {
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Calls of an AI client that has a server directly: what it sent besides arguments, and the server's own words for it.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use rmcp::model::{CompleteRequestParams, ErrorData};
 use serde_json::Value;
@@ -52,15 +52,15 @@ impl Wire {
 
     /// What goes with the first request: it goes once.
     pub(super) fn take_given(&self) -> Given {
-        std::mem::take(&mut *self.given.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.given.lock())
     }
 
     pub(super) fn fail(&self, failed: Failed) {
-        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed);
+        *self.failed.lock() = Some(failed);
     }
 
     /// What the server said of its failure, if it was the server that failed.
     pub fn take_failed(&self) -> Option<Failed> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.failed.lock().take()
     }
 }

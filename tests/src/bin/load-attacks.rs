@@ -1,8 +1,9 @@
 //! `make load-attacks`: 20 honest clients over HTTP, and turns with and without an attack on what all of them share.
 //!
-//! `load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] [--json FILE]`. Exit status 1 if an
-//! honest client's answer was wrong or lost, 2 for wrong arguments. Attackers share the machine with what they attack: what
-//! can be compared are the kinds of turn, which alternate.
+//! `load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] [--beside yes] [--json FILE]`. Exit
+//! status 1 if an honest client's answer was wrong or lost, 2 for wrong arguments. Attackers share the machine with what they
+//! attack: what can be compared are the kinds of turn, which alternate. With `--beside yes`, clients that attack do so to a second
+//! daemon: what the honest clients of the first one then lose is the machine's share.
 
 #![allow(clippy::print_stdout)] // A table is what it is for.
 
@@ -34,7 +35,7 @@ use wire::Era;
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "usage: load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] \
-    [--json FILE]";
+    [--beside yes|no] [--json FILE]";
 /// Between turns: what an attack left behind ends.
 const REST: Duration = Duration::from_secs(3);
 /// Between two looks at the daemon's memory.
@@ -47,6 +48,8 @@ struct Arguments {
     turn: Duration,
     think: Duration,
     only: Option<String>,
+    /// Clients attack a second daemon.
+    beside: bool,
     json: Option<PathBuf>,
 }
 
@@ -95,6 +98,11 @@ async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)>
     let names = (0..arguments.clients).map(|number| format!("client-{number}"));
     let tokens = names.map(|name| token(&lockhouse, &name)).collect::<Fallible<Vec<String>>>()?;
     let daemon = Daemon::start(&lockhouse)?;
+    let second = match arguments.beside {
+        true => Some(second_daemon()?),
+        false => None,
+    };
+    let (target, bad) = second.as_ref().map_or((&daemon.host, &bad), |(_, second, bad)| (&second.host, bad));
     let figures = Arc::new(Figures::default());
     for (number, token) in tokens.into_iter().enumerate() {
         let (host, figures, think) = (daemon.host.clone(), figures.clone(), arguments.think);
@@ -113,7 +121,7 @@ async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)>
     for _ in 0..arguments.turns {
         without = without.and(turn(&figures, arguments.turn, &daemon, &mut memory).await);
         attack.order(&order, true)?;
-        let attacker = attack.start(&daemon.host, &bad)?;
+        let attacker = attack.start(target, bad)?;
         with = with.and(turn(&figures, arguments.turn, &daemon, &mut memory).await);
         drop(attacker);
         attack.order(&order, false)?;
@@ -138,6 +146,14 @@ async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)>
     Ok((report, right))
 }
 
+/// A daemon without honest clients, and the token of one that attacks it.
+fn second_daemon() -> Fallible<(Lockhouse, Daemon, String)> {
+    let lockhouse = Lockhouse::with_fixture().policy(POLICY);
+    let token = token(&lockhouse, "hostile")?;
+    let daemon = Daemon::start(&lockhouse)?;
+    Ok((lockhouse, daemon, token))
+}
+
 /// One turn, in which the daemon's memory is looked at.
 async fn turn(figures: &Figures, long: Duration, daemon: &Daemon, memory: &mut u64) -> Summary {
     figures.take();
@@ -152,7 +168,8 @@ async fn turn(figures: &Figures, long: Duration, daemon: &Daemon, memory: &mut u
 fn arguments() -> Option<Arguments> {
     let seconds = Duration::from_secs;
     let think = Duration::from_millis(400);
-    let mut found = Arguments { clients: 20, turns: 6, turn: seconds(15), think, only: None, json: None };
+    let mut found =
+        Arguments { clients: 20, turns: 6, turn: seconds(15), think, only: None, beside: false, json: None };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next()?;
@@ -162,6 +179,7 @@ fn arguments() -> Option<Arguments> {
             "--turn-seconds" => found.turn = seconds(value.parse().ok()?),
             "--think-ms" => found.think = Duration::from_millis(value.parse().ok()?),
             "--only" => found.only = ATTACKS.iter().any(|attack| attack.name == value).then_some(value),
+            "--beside" => found.beside = value == "yes",
             "--json" => found.json = Some(value.into()),
             _ => return None,
         }

@@ -1,6 +1,6 @@
 //! What came of a phase: times of answers, what was wrong, and what the daemon's memory did.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ impl Figures {
     }
 
     fn gathered(&self) -> MutexGuard<'_, Gathered> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

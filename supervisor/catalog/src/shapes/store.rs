@@ -1,9 +1,10 @@
 //! The shapes of one server's results: in memory, and in a file that may be deleted at any time.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lockhouse_base::files;
 use lockhouse_protocol::ToolName;
@@ -124,7 +125,7 @@ impl Shapes {
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     fn loaded(&self) -> MutexGuard<'_, Known> {

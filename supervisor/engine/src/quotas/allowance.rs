@@ -3,8 +3,8 @@
 //! What a request costs is known only once it has been read. So a request is charged in full, which may bring its client into
 //! debt, and a client in debt waits.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lockhouse_base::principal::Owner;
@@ -66,7 +66,7 @@ impl Allowance {
     }
 
     fn accounts(&self) -> MutexGuard<'_, HashMap<Owner, Instant>> {
-        self.full_at.lock().unwrap_or_else(PoisonError::into_inner)
+        self.full_at.lock()
     }
 }
 

@@ -1,8 +1,8 @@
 //! CPU time that the runs of one AI client have before they give way to all other work, as burstable machines have it: so much
 //! at once, and then as it comes back.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lockhouse_base::principal::Owner;
@@ -34,7 +34,7 @@ impl CpuCredit {
     }
 
     fn accounts(&self) -> MutexGuard<'_, BTreeMap<Owner, Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -3,8 +3,9 @@
 //! What is running keeps the policy and the servers with which it began. A server that is configured as it was keeps its
 //! connection; one that is not is closed once nothing that began before is left that could call it.
 
+use parking_lot::MutexGuard;
 use std::ops::Deref;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_audit::{InForceDigests, Reload, ReloadCause};
@@ -51,7 +52,7 @@ impl Deref for InForce {
 impl Supervisor {
     /// What is in force now. Whoever keeps it keeps the servers that it has.
     pub fn gate(&self) -> Arc<InForce> {
-        self.in_force.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.in_force.lock().clone()
     }
 
     /// Another configuration was to be loaded, and cannot be: what was in force stays.
@@ -72,7 +73,7 @@ impl Supervisor {
         // Those of the servers before are still in use for a while, and are as secret.
         self.gate().audit().keep_out(upstreams.secrets().and(&self.gate().upstreams().secrets()));
         let before = {
-            let mut in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut in_force = self.in_force.lock();
             let next = InForce::new(in_force.succeeded_by(policy, upstreams), settings.digest.clone());
             std::mem::replace(&mut *in_force, next)
         };
@@ -108,7 +109,7 @@ impl Supervisor {
 
     /// Servers of configurations that were in force before, as far as they are not closed.
     fn retired(&self) -> MutexGuard<'_, Vec<Upstreams>> {
-        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut retired = self.retired.lock();
         retired.retain(|upstreams| !upstreams.is_closed());
         retired
     }

@@ -3,8 +3,8 @@
 
 mod file;
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use lockhouse_base::principal::{Principal, Standing};
@@ -127,7 +127,7 @@ impl Tokens {
         loop {
             every.tick().await;
             self.look();
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.known.lock();
             known.end_those_that_count_no_more();
         }
     }
@@ -137,7 +137,7 @@ impl Tokens {
         self.look();
         let Some(token) = Token::read(token) else { return Err(Why::NoToken) };
         let digest = token.digest();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if known.fault.is_some() {
             return Err(Why::TokensUnreadable);
         }
@@ -161,7 +161,7 @@ impl Tokens {
 
     /// Takes in what has changed.
     fn look(&self) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         match self.file.stamp() {
             Ok(stamp) if known.holds(stamp, Instant::now()) => return,
             Ok(stamp) => match self.file.read() {

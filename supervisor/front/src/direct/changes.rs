@@ -1,7 +1,8 @@
 //! AI clients are told when what they have directly changes: in the newest era those that listen, before it all of them.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_protocol::ServerName;
@@ -42,7 +43,7 @@ impl Default for Connected {
 
 impl Connected {
     fn followed(&self) -> MutexGuard<'_, BTreeMap<String, ServerName>> {
-        self.0.followed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.followed.lock()
     }
 }
 

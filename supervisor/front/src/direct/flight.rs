@@ -1,8 +1,9 @@
 //! One call of an AI client to a server that it has directly, until it has landed: what the server and Lockhouse say and ask
 //! meanwhile.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use lockhouse_base::principal::{Owner, Principal};
 use lockhouse_engine::supervisor::Landed;
@@ -239,6 +240,6 @@ impl Held {
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -5,9 +5,10 @@
 //! takes the place of the oldest unauthenticated one of the origin that has most of them; without any, of the authenticated
 //! one that was idle for longest. A connection on which an admitted request is being answered is never closed for another.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
@@ -122,7 +123,7 @@ impl Drop for OpenConnection {
 }
 
 fn locked(open: &Mutex<Table>) -> MutexGuard<'_, Table> {
-    open.lock().unwrap_or_else(PoisonError::into_inner)
+    open.lock()
 }
 
 #[cfg(test)]

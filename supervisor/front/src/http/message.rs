@@ -3,9 +3,10 @@
 //! rmcp parses a message once for each kind that it could be, so that one value costs it up to 4 µs on the event loop. It
 //! therefore gets an outline: the message without the arguments of `tools/call`, which are parsed here, once.
 
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use lockhouse_base::json::{self, DEPTH_MAX, JsonFault};
 use rmcp::model::JsonObject;
@@ -45,7 +46,7 @@ pub(super) struct Arguments(Arc<Mutex<Option<JsonObject>>>);
 impl Arguments {
     /// The arguments, for the first who asks.
     pub(super) fn take(&self) -> Option<JsonObject> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().take()
     }
 }
 

@@ -1,7 +1,8 @@
 //! How fast one origin may make this process work for peers that have proven nothing.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -72,7 +73,7 @@ impl Turn {
 }
 
 fn locked(due: &Mutex<HashMap<Origin, Instant>>) -> MutexGuard<'_, HashMap<Origin, Instant>> {
-    due.lock().unwrap_or_else(PoisonError::into_inner)
+    due.lock()
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@
 //! stream would stay open. So an id that is under way is refused until its answer has been sent or the request was cancelled;
 //! whether its client still listens is not looked at, since the request goes on without it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -38,7 +39,7 @@ impl RequestIds {
     }
 
     fn locked(&self) -> MutexGuard<'_, HashSet<RequestId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What strangers can make happen as often as they like, and the log says once in a while.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
 const EVERY: Duration = Duration::from_secs(10);
@@ -19,7 +19,7 @@ struct Said {
 impl Seldom {
     /// Says it, with how often it was not said, unless it was said a moment ago.
     pub(super) fn tell(&self, say: impl FnOnce(&str)) {
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = self.0.lock();
         if said.last.is_some_and(|last| last.elapsed() < EVERY) {
             said.unsaid += 1;
             return;

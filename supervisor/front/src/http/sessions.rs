@@ -2,8 +2,9 @@
 //!
 //! An id that is somebody else's is answered as one that never was.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
@@ -214,12 +215,12 @@ impl Drop for OpenStream {
 /// Says what is answered to whoever asks.
 fn refuse(refusal: Refusal) {
     let _ = ASKING.try_with(|asking| {
-        *asking.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+        *asking.refusal.lock() = Some(refusal);
     });
 }
 
 fn locked(held: &Held) -> MutexGuard<'_, HashMap<SessionId, Session>> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
+    held.lock()
 }
 
 impl SessionManager for McpSessions {
@@ -336,7 +337,7 @@ pub(super) async fn bind(State(sessions): State<Arc<McpSessions>>, request: Requ
                 return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
             }
             let response = next.run(request).await;
-            let refusal = refusal.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let refusal = refusal.lock().take();
             refusal.map_or(response, Refusal::into_response)
         })
         .await

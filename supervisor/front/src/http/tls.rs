@@ -1,9 +1,10 @@
 //! TLS, of files that may be renewed while Lockhouse runs.
 
+use parking_lot::RwLock;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_rustls::TlsAcceptor;
@@ -50,12 +51,12 @@ impl Tls {
     /// As for [`Self::load`].
     pub(super) fn reload(&self) -> Result<(), String> {
         let config = Arc::new(read(&self.files)?);
-        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
+        *self.config.write() = config;
         Ok(())
     }
 
     pub(super) fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(self.config.read().unwrap_or_else(PoisonError::into_inner).clone())
+        TlsAcceptor::from(self.config.read().clone())
     }
 }
 

@@ -1,8 +1,9 @@
 //! What happens on a connection, and how long it may go on so.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -90,7 +91,7 @@ impl Watch {
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// A request whose head is whole, until its answer is.

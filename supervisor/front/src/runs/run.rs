@@ -1,7 +1,8 @@
 //! One execution of a client's, as its requests meet it: whoever has a copy can wait for what comes of it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use lockhouse_base::principal::Owner;
@@ -216,7 +217,7 @@ impl Run {
     }
 
     fn open_questions(&self) -> MutexGuard<'_, Open> {
-        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.open.lock()
     }
 }
 

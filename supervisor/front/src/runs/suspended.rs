@@ -1,7 +1,8 @@
 //! Requests that were answered with a question: their runs, until the client calls again with what the person said.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use lockhouse_base::principal::{Owner, Principal};
 use rmcp::model::{InputRequiredResult, InputResponses, JsonObject};
@@ -74,7 +75,7 @@ impl Suspended {
     }
 
     fn requests(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        self.requests.lock()
     }
 }
 

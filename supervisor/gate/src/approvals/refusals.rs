@@ -2,9 +2,9 @@
 //!
 //! A program that is refused can be run again, so this is counted for each client, over all of its executions.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lockhouse_base::principal::Owner;
@@ -125,7 +125,7 @@ impl Drop for Turn<'_> {
 }
 
 fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+    state.lock()
 }
 
 fn pause_after(refusals: u32) -> Duration {

@@ -7,7 +7,7 @@ mod answers;
 mod arguments;
 mod tools;
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
@@ -53,7 +53,7 @@ impl ServerHandler for BackOffice {
             Ok(arguments) => arguments,
             Err(error) => return Ok(failure(&error).into()),
         };
-        let mut shop = self.shop.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shop = self.shop.lock();
         let result = match answers::answer(&mut shop, &tool.name, &arguments) {
             Ok(answer) => CallToolResult::structured(answer),
             Err(refusal) => failure(&refusal),

@@ -1,7 +1,9 @@
 //! The keys with which an authorization server signs: remembered, and looked for again when one is not known, seldom enough
 //! that nobody can make us ask for them as often as they like.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, PublicKeyUse};
@@ -91,7 +93,7 @@ impl Keys {
 
 impl Shared {
     fn known(&self) -> Option<Arc<Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.known.lock().clone()
     }
 
     /// Gets the keys, unless somebody else just did or it was tried a moment ago.
@@ -109,7 +111,7 @@ impl Shared {
             Ok(keys) => {
                 tracing::debug!("{} keys of the authorization server are known", keys.len());
                 let known = Some(Arc::new(Known { keys, since: Instant::now() }));
-                *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
+                *self.known.lock() = known;
             }
             Err(reason) => {
                 tracing::error!("the keys of the authorization server are not to be had: {reason}")
