@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lockhouse_protocol::ServerName;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::item::Item;
@@ -12,8 +13,15 @@ use crate::printable::{clipped, printable};
 const CLIENT_CHARS_MAX: usize = 64;
 
 /// What an AI client calls itself. It is its own word, made fit to be shown.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "String")]
 pub struct ClientName(String);
+
+impl From<String> for ClientName {
+    fn from(name: String) -> Self {
+        Self::of(&name)
+    }
+}
 
 impl ClientName {
     /// Any name: cut, and with hidden characters replaced.

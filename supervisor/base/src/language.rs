@@ -1,7 +1,10 @@
 //! The languages that programs are written in.
 
+use serde::{Deserialize, Serialize};
+
 /// A language that code may be written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Language {
     /// Python 3.10 or later, as the machine has it.
     Python,

@@ -4,6 +4,7 @@
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
 pub mod child_stderr;
+pub mod client_allowance;
 pub mod directories;
 pub mod files;
 pub mod json;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lockhouse_policies::ClientName;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Whose a session, a kept result or an execution is. Whoever has not the same one does not see it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Owner(u128);
 
 impl Owner {
@@ -50,15 +51,21 @@ pub struct Principal(Arc<Admitted>);
 
 #[derive(Debug)]
 struct Admitted {
+    identity: Identity,
+    standing: Standing,
+}
+
+/// Who it is: what of a principal can be written down.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Identity {
     /// None where nothing is proven, and a client's own word has to do.
     proven: Option<Proven>,
     owner: Owner,
     /// Of what the policy permits, this alone, as in `servers` of `run_code`.
     only: Option<Vec<String>>,
-    standing: Standing,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Proven {
     /// In the words of one kind of proof: `token:NAME`, `user:UID`, `SUBJECT@ISSUER`.
     name: String,
@@ -72,11 +79,58 @@ pub enum Standing {
     /// As long as the connection.
     Lasting,
     /// Until it is revoked.
-    Revocable(CancellationToken),
+    Revocable(Grant),
     Until(Instant),
 }
 
+/// What was granted until it is revoked. Copies are the same one.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    number: u64,
+    revoked: CancellationToken,
+}
+
+impl Default for Grant {
+    fn default() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self { number: LAST.fetch_add(1, Ordering::Relaxed) + 1, revoked: CancellationToken::new() }
+    }
+}
+
+impl Grant {
+    /// Names it among the grants of this process.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub fn revoke(&self) {
+        self.revoked.cancel();
+    }
+
+    /// Waits until it is revoked.
+    pub async fn revoked(&self) {
+        self.revoked.cancelled().await;
+    }
+}
+
 impl Principal {
+    /// Who was admitted elsewhere, as their identity was written down there.
+    pub fn admitted(identity: Identity, standing: Standing) -> Self {
+        Self(Arc::new(Admitted { identity, standing }))
+    }
+
+    pub fn identity(&self) -> &Identity {
+        &self.0.identity
+    }
+
+    /// What can be revoked of it.
+    pub fn grant(&self) -> Option<&Grant> {
+        match &self.0.standing {
+            Standing::Revocable(grant) => Some(grant),
+            Standing::Lasting | Standing::Until(_) => None,
+        }
+    }
+
     /// The person at the command line.
     pub fn local() -> Self {
         Self::unproven(Owner::LOCAL)
@@ -93,7 +147,7 @@ impl Principal {
     }
 
     fn unproven(owner: Owner) -> Self {
-        Self(Arc::new(Admitted { proven: None, owner, only: None, standing: Standing::Lasting }))
+        Self::admitted(Identity { proven: None, owner, only: None }, Standing::Lasting)
     }
 
     /// Who has proven to be `name`, in the words of one kind of proof: `token:NAME`, `user:UID`, `SUBJECT@ISSUER`. The policy
@@ -101,19 +155,19 @@ impl Principal {
     pub fn proven(name: &str, client: &str, only: Option<Vec<String>>, standing: Standing) -> Self {
         let owner = Owner::of_name(name);
         let proven = Some(Proven { name: name.to_owned(), client: ClientName::of(client) });
-        Self(Arc::new(Admitted { proven, owner, only, standing }))
+        Self::admitted(Identity { proven, owner, only }, standing)
     }
 
     /// The name by which the policy and the audit log know them; what the client calls itself counts only where nothing is
     /// proven.
     pub fn client(&self, own_word: Option<&str>) -> Option<ClientName> {
-        let proven = self.0.proven.as_ref().map(|proven| proven.client.clone());
+        let proven = self.0.identity.proven.as_ref().map(|proven| proven.client.clone());
         proven.or_else(|| own_word.map(ClientName::of))
     }
 
     /// What was proven, in words that stand for nobody else.
     pub fn name(&self) -> Option<&str> {
-        self.0.proven.as_ref().map(|proven| proven.name.as_str())
+        self.0.identity.proven.as_ref().map(|proven| proven.name.as_str())
     }
 
     /// Who it is, for people: what was proven, or the connection, with what its client calls itself. No client can call itself
@@ -122,7 +176,7 @@ impl Principal {
         if let Some(name) = self.name() {
             return name.to_owned();
         }
-        let who = match self.0.owner {
+        let who = match self.0.identity.owner {
             Owner::LOCAL => "the command line".to_owned(),
             owner if owner.is_limited() => "anybody".to_owned(),
             Owner(number) => format!("connection {number}"),
@@ -134,18 +188,18 @@ impl Principal {
     }
 
     pub fn owner(&self) -> Owner {
-        self.0.owner
+        self.0.identity.owner
     }
 
     /// Of what the policy permits, this alone.
     pub fn only(&self) -> Option<&[String]> {
-        self.0.only.as_deref()
+        self.0.identity.only.as_deref()
     }
 
     /// Waits until it is taken back, which may be never. A token that only ends in time lets go on what it began.
     pub async fn revoked(&self) {
         match &self.0.standing {
-            Standing::Revocable(revoked) => revoked.cancelled().await,
+            Standing::Revocable(grant) => grant.revoked().await,
             Standing::Lasting | Standing::Until(_) => std::future::pending().await,
         }
     }
@@ -154,7 +208,7 @@ impl Principal {
     pub async fn over(&self) {
         match &self.0.standing {
             Standing::Lasting => std::future::pending().await,
-            Standing::Revocable(revoked) => revoked.cancelled().await,
+            Standing::Revocable(grant) => grant.revoked().await,
             Standing::Until(end) => tokio::time::sleep_until(*end).await,
         }
     }

@@ -21,12 +21,13 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use lockhouse_gate::{Asked, CallRecord, Gate, Requester};
+use lockhouse_messages::Course;
 use lockhouse_pool::{Death, Worker, WorkerProcess};
 use lockhouse_protocol::{
     Action, CallId, CodeError, ExceededLimit, Exit, FromWorker, Job, LOOKUPS_MAX, Outcome, Reply, Stream,
     ToWorker, frame,
 };
-use lockhouse_upstream::ai_client::{Clock, Course, Looks, TAIL_BYTES_MAX};
+use lockhouse_upstream::ai_client::{Clock, Looks, TAIL_BYTES_MAX};
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -35,7 +36,7 @@ pub use ending::{Ending, Limit};
 use held::CpuBudget;
 pub use held::{Held, Place};
 pub use limits::ExecutionLimits;
-pub use shown::{Showing, Shown, Taken, shown, without_files};
+pub use shown::{Showing, Shown, shown, without_files};
 pub use status::Status;
 pub use stop::{Cancellation, Stop};
 pub use to_json::parsed;

@@ -1,6 +1,5 @@
 //! How much one AI client may have of what all share, where several come in through one door.
 
-mod allowance;
 mod credit;
 
 use parking_lot::Mutex;
@@ -8,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lockhouse_base::client_allowance::Allowance;
 use lockhouse_base::principal::Owner;
 use lockhouse_policies::Rate;
 
-pub use allowance::Allowance;
 use credit::CpuCredit;
 
 /// `[clients]`

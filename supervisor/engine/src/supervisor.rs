@@ -1,6 +1,7 @@
 //! The parts, wired: configuration in, executions answered, everything ended in order.
 
 mod direct;
+mod fronts;
 mod gauges;
 mod health;
 mod policy_warnings;
@@ -8,7 +9,7 @@ mod reload;
 mod runs;
 mod settings;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
@@ -18,12 +19,15 @@ use lockhouse_base::lifecycle::Life;
 use lockhouse_gate::results::Results;
 use lockhouse_gate::skills::Skills;
 use lockhouse_gate::{Approvers, Gate};
+use lockhouse_messages::FrontEnd;
 use lockhouse_policies::Policy;
 use lockhouse_pool::{ControlGroups, Pool, PoolError, Start};
 use lockhouse_upstream::Upstreams;
 
+use crate::direct::Direct;
 use crate::executions::Executions;
 use crate::quotas::Quotas;
+use crate::runs::Runs;
 use crate::sessions::Sessions;
 pub use direct::Landed;
 pub use gauges::set as set_gauges;
@@ -46,6 +50,9 @@ pub struct Supervisor {
     approvers: Arc<Approvers>,
     sessions: Sessions,
     executions: Executions,
+    runs: Runs,
+    direct: Direct,
+    fronts: Mutex<Vec<Weak<dyn FrontEnd>>>,
     quotas: Quotas,
     life: Life,
     python: Result<Pool, String>,
@@ -94,6 +101,7 @@ impl Supervisor {
         let sessions = Sessions::new(settings.sessions);
         let (life, retired) = (Life::new(settings.drain), Mutex::default());
         let quotas = Quotas::new(settings.clients);
+        let runs = Runs::new(settings.runs, results.clone());
         Ok(Self {
             settings,
             in_force,
@@ -102,6 +110,9 @@ impl Supervisor {
             approvers,
             sessions,
             executions: Executions::default(),
+            runs,
+            direct: Direct::default(),
+            fronts: Mutex::default(),
             life,
             quotas,
             python,
@@ -159,6 +170,14 @@ impl Supervisor {
     /// What runs now.
     pub fn executions(&self) -> &Executions {
         &self.executions
+    }
+
+    pub(crate) fn runs(&self) -> &Runs {
+        &self.runs
+    }
+
+    pub(crate) fn direct(&self) -> &Direct {
+        &self.direct
     }
 
     pub fn sessions(&self) -> &Sessions {

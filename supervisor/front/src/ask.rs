@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
-use lockhouse_upstream::ai_client::{Abilities, Answer, Question, Unasked};
-use rmcp::model::{ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction};
+use lockhouse_messages::{Abilities, Answer, Question, Unasked};
+use rmcp::model::{
+    ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest,
+};
 use rmcp::service::{Peer, RoleServer, ServiceError};
 use serde_json::Value;
 
@@ -40,6 +42,22 @@ pub(super) async fn ask(
 pub(super) fn parameters(question: Question) -> Result<ElicitRequestParams, Unasked> {
     let parameters = question.shown().ok_or(Unasked::Unable)?;
     serde_json::from_value(parameters).map_err(|_| Unasked::Unable)
+}
+
+/// The question in a result, for a client that calls again.
+#[expect(deprecated)]
+pub(super) fn input_request(question: Question) -> Result<InputRequest, Unasked> {
+    match question {
+        Question::Sampling(parameters) => serde_json::from_value(parameters)
+            .map(|parameters| InputRequest::CreateMessage(rmcp::model::CreateMessageRequest::new(parameters)))
+            .map_err(|_| Unasked::Unable),
+        question => Ok(InputRequest::Elicitation(ElicitRequest::new(parameters(question)?))),
+    }
+}
+
+/// What a person said, as a call that comes again brings it.
+pub(super) fn meaning(said: Value) -> Answer {
+    serde_json::from_value(said).map_or(Answer::Garbled, answer)
 }
 
 /// What a person said.

@@ -1,6 +1,6 @@
 //! Files of a value, as the content of a tool's answer.
 
-use lockhouse_engine::execution::Taken;
+use lockhouse_messages::File;
 use lockhouse_protocol::ExecutionId;
 use rmcp::model::{ContentBlock, ResourceContents};
 
@@ -8,8 +8,8 @@ use rmcp::model::{ContentBlock, ResourceContents};
 const NAME_CHARS_MAX: usize = 80;
 
 /// The block with this number in the answer of an execution: an image, a sound, or else a resource with its bytes.
-pub(super) fn block(execution: ExecutionId, number: usize, file: Taken) -> ContentBlock {
-    let Taken { base64, mime_type, name } = file;
+pub(super) fn block(execution: ExecutionId, number: usize, file: File) -> ContentBlock {
+    let File { base64, mime_type, name } = file;
     match mime_type.split('/').next() {
         Some("image") => ContentBlock::image(base64, mime_type),
         Some("audio") => ContentBlock::audio(base64, mime_type),

@@ -1,9 +1,9 @@
 //! Where an AI client shows how far its call is, if it asked for that.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use lockhouse_messages::{Course, PersonWait, RunState, RunView};
 use lockhouse_policies::printable;
-use lockhouse_upstream::ai_client::{Course, PersonWait};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 
@@ -50,10 +50,17 @@ impl Display {
 }
 
 impl Display {
-    /// Shows what the code is doing.
-    pub(super) async fn look(&mut self, course: Option<&Course>, since: Duration) {
-        self.show(&in_words(course, since)).await;
+    /// Shows what the code is doing, if it says so.
+    pub(super) async fn view(&mut self, view: &RunView) {
+        if !matches!(view.state, RunState::Silent) {
+            self.show(&in_words(view.course(), view.age)).await;
+        }
     }
+}
+
+/// Now, as in RFC 3339.
+pub(super) fn rfc3339_now() -> String {
+    humantime::format_rfc3339_millis(SystemTime::now()).to_string()
 }
 
 /// What the code is doing, in a line.

@@ -41,14 +41,11 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
-use lockhouse_engine::supervisor::Supervisor;
 use rmcp::model::{Extensions, JsonObject};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
-use super::direct::Direct;
 use super::direct::raw::unpack;
-use super::runs::Runs;
 use super::{Door, Front};
 use crate::access::{Access, AccessSettings, Peer, Refused};
 use accept::Entrance;
@@ -63,7 +60,7 @@ use tls::Tls;
 use watched::Watch;
 
 pub use address::Address;
-pub use health::serve_figures;
+pub use health::{Service, serve_figures};
 pub use hosts::{HostName, PageOrigin};
 pub use limits::HttpLimits;
 pub use proxies::TrustedProxy;
@@ -170,12 +167,12 @@ impl OpenDoor {
     }
 
     /// Serves AI clients until `closing`.
-    pub async fn serve(self, supervisor: Arc<Supervisor>, closing: CancellationToken) {
+    pub async fn serve(self, service: Service, closing: CancellationToken) {
+        let life = service.life.clone();
         let limits = self.settings.limits;
         let sessions = Arc::new(McpSessions::new(limits));
-        let life = supervisor.life().clone();
         let until = if self.is_inherited { life.draining().clone() } else { closing.clone() };
-        let router = router(supervisor, &self.settings, &self.access, sessions.clone(), closing.clone());
+        let router = router(service, &self.settings, &self.access, sessions.clone(), closing.clone());
         let proxies = TrustedProxies::new(&self.settings.trusted_proxies);
         let serving = Serving::new(router, limits, proxies, closing.clone());
         let scheme = if self.tls.is_some() { "https" } else { "http" };
@@ -248,15 +245,13 @@ async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) 
 
 /// Everything that is served.
 fn router(
-    supervisor: Arc<Supervisor>,
+    service: Service,
     settings: &HttpSettings,
     access: &Arc<Access>,
     sessions: Arc<McpSessions>,
     closing: CancellationToken,
 ) -> Router {
-    let (runs, direct) = (Runs::new(supervisor.clone()), Direct::default());
-    let front =
-        Front { supervisor: supervisor.clone(), door: Door::Http, runs, direct, closing: closing.clone() };
+    let front = Front::new(service.engine.clone(), Door::Http, closing.clone());
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)
@@ -272,12 +267,12 @@ fn router(
         // Inside of everything else: it takes each piece of a body for a whole message.
         .layer(middleware::map_response(unpack))
         .layer(middleware::from_fn_with_state(sessions, sessions::bind))
-        .layer(middleware::from_fn_with_state(supervisor.clone(), health::drain))
+        .layer(middleware::from_fn_with_state(service.life.clone(), health::drain))
         .layer(middleware::from_fn_with_state(bodies, body::read))
-        .merge(health::guarded(&supervisor))
+        .merge(health::guarded(&service))
         .layer(middleware::from_fn_with_state(access.clone(), admit));
     // What is open to strangers is merged here, beside what is for the admitted.
-    let open = access.metadata().merge(health::open(&supervisor));
+    let open = access.metadata().merge(health::open(&service));
     let named = admitted.merge(open).layer(middleware::from_fn_with_state(Arc::new(names), hosts::check));
     named.layer(middleware::from_fn(health::counted))
 }

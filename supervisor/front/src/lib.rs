@@ -3,28 +3,20 @@
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
 pub mod access;
+mod arguments;
 mod ask;
 mod content;
-pub mod control;
 mod direct;
 mod display;
 pub mod http;
-pub mod notify;
 mod runs;
-mod search;
 mod stdin;
 mod stdio;
 mod tools;
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use lockhouse_base::language::Language;
-use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::traces::{self, TraceContext};
-use lockhouse_engine::sessions::{SessionKey, SessionName};
-use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
-use lockhouse_gate::results;
+use lockhouse_messages::{EngineClient, List, Request, Response};
 use lockhouse_policies::ClientName;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -42,8 +34,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-use direct::{Direct, List};
-use runs::{Runs, Tool, handle};
+use arguments::{beginning, run_code_request, search_request};
+use direct::Direct;
+use runs::{Suspended, Tool, handle};
 pub use stdio::serve_stdio;
 
 /// The tool list never changes while we run.
@@ -57,9 +50,10 @@ pub fn definitions_bytes() -> usize {
 /// What an AI client talks to: one for each connection over standard input, one for each request or session over HTTP.
 #[derive(Clone)]
 struct Front {
-    supervisor: Arc<Supervisor>,
+    engine: EngineClient,
     door: Door,
-    runs: Runs,
+    /// Requests whose client is to call again.
+    suspended: Suspended,
     /// What it keeps of servers that it has directly.
     direct: Direct,
     /// Cancelled when nothing more is to be served.
@@ -86,6 +80,10 @@ impl Door {
 }
 
 impl Front {
+    fn new(engine: EngineClient, door: Door, closing: CancellationToken) -> Self {
+        Self { engine, door, suspended: Suspended::default(), direct: Direct::default(), closing }
+    }
+
     /// Whose request this is. One that nobody admitted is nobody's.
     fn principal(&self, context: &RequestContext<RoleServer>) -> Result<Principal, ErrorData> {
         let admitted = self.door.principal(&context.extensions);
@@ -135,8 +133,7 @@ impl ServerHandler for Front {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let owner = self.principal(&context)?.owner();
-        self.runs.get_task(owner, &request.task_id).await
+        self.task_state(&self.principal(&context)?, &request.task_id).await
     }
 
     async fn update_task(
@@ -144,8 +141,7 @@ impl ServerHandler for Front {
         request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let owner = self.principal(&context)?.owner();
-        self.runs.update_task(owner, &request.task_id, request.input_responses)
+        self.answer_task(&self.principal(&context)?, &request.task_id, request.input_responses).await
     }
 
     async fn cancel_task(
@@ -153,8 +149,7 @@ impl ServerHandler for Front {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let owner = self.principal(&context)?.owner();
-        self.runs.cancel_task(owner, &request.task_id)
+        self.end_task(&self.principal(&context)?, &request.task_id).await
     }
 
     async fn list_resources(
@@ -274,9 +269,11 @@ impl Front {
             "get_result" => Tool::GetResult,
             "search_tools" => {
                 let client = client(&principal, &context);
-                return Ok(self.search_tools(&principal, &arguments, client.as_ref()).await.into());
+                return Ok(self.search_tools(&principal, &arguments, client).await.into());
             }
-            "health" if self.supervisor.settings().health_tool => return Ok(self.health(&principal).into()),
+            "health" if self.engine.settings().health_tool => {
+                return Ok(self.health(&principal).await.into());
+            }
             other => {
                 let other = beginning(other);
                 let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
@@ -293,7 +290,7 @@ impl Front {
             Tool::RunCode => self.run_code(&principal, &arguments, &context).await,
             Tool::GetResult => match self.outcome(&principal, &arguments, &context).await {
                 Some(response) => response,
-                None => self.get_result(&principal, &arguments).into(),
+                None => self.get_result(&principal, &arguments).await.into(),
             },
         })
     }
@@ -301,19 +298,14 @@ impl Front {
     /// Our own tools, which are always the same.
     fn own_tools(&self) -> Vec<rmcp::model::Tool> {
         let mut tools = tools::all();
-        if self.supervisor.settings().health_tool {
+        if self.engine.settings().health_tool {
             tools.push(tools::health());
         }
         tools
     }
 
-    /// Of the service alone for a client that is granted a part of the servers, as `/health` refuses it.
-    fn health(&self, principal: &Principal) -> CallToolResult {
-        let health = self.supervisor.health();
-        CallToolResult::structured(match principal.only() {
-            Some(_) => health.of_the_service_alone(),
-            None => serde_json::to_value(health).unwrap_or_default(),
-        })
+    async fn health(&self, principal: &Principal) -> CallToolResult {
+        result_of_json(self.engine.ask(principal, None, Request::Health).await)
     }
 
     /// What exists only where AI clients have a server directly.
@@ -330,18 +322,15 @@ impl Front {
         &self,
         principal: &Principal,
         arguments: &JsonObject,
-        client: Option<&ClientName>,
+        client: Option<ClientName>,
     ) -> CallToolResult {
-        match search::Asked::of(arguments) {
-            Ok(asked) => {
-                let found = search::search(&self.supervisor, principal, &asked, client);
-                CallToolResult::structured(found.await)
-            }
+        match search_request(arguments) {
+            Ok(search) => result_of_json(self.engine.ask(principal, client, Request::Search(search)).await),
             Err(message) => invalid(message),
         }
     }
 
-    fn get_result(&self, principal: &Principal, arguments: &JsonObject) -> CallToolResult {
+    async fn get_result(&self, principal: &Principal, arguments: &JsonObject) -> CallToolResult {
         let handle = match handle(arguments) {
             Ok(handle) => handle,
             Err(message) => return invalid(&message),
@@ -351,15 +340,16 @@ impl Front {
             Some(offset) => offset.as_u64().and_then(|offset| usize::try_from(offset).ok()),
         };
         let Some(offset) = offset else { return invalid("offset must be a whole number from 0 on") };
-        let limit = self.supervisor.settings().shown_bytes;
-        let json = match self.supervisor.results().get(principal.owner(), &handle) {
-            Ok(json) => json,
-            Err(not_kept) => return invalid(&not_kept.to_string()),
-        };
-        match results::part(&json, offset, limit) {
-            Ok(part) => CallToolResult::structured(part),
-            Err(beyond) => invalid(&beyond.to_string()),
-        }
+        result_of_json(self.engine.ask(principal, None, Request::ReadResult { handle, offset }).await)
+    }
+}
+
+/// The result of a tool that answers with a JSON value.
+fn result_of_json(response: Response) -> CallToolResult {
+    match response {
+        Response::Json(value) => CallToolResult::structured(value),
+        Response::Invalid(message) => invalid(&message),
+        _ => invalid("the request broke"),
     }
 }
 
@@ -377,51 +367,6 @@ fn invalid(message: &str) -> CallToolResult {
     CallToolResult::structured_error(json!({
         "status": "error", "error": {"type": "InvalidRequest", "message": message},
     }))
-}
-
-fn code_request(arguments: &JsonObject, owner: Owner) -> Result<CodeRequest, String> {
-    let known = ["language", "code", "session", "timeout_s", "servers"];
-    if let Some(unknown) = arguments.keys().find(|key| !known.contains(&key.as_str())) {
-        let unknown = beginning(unknown);
-        return Err(format!("unknown argument {unknown:?}: run_code takes {}", known.join(", ")));
-    }
-    let language = match arguments.get("language").and_then(Value::as_str) {
-        Some("python") => Language::Python,
-        Some("typescript" | "javascript") => Language::Typescript,
-        Some(other) => {
-            let other = beginning(other);
-            return Err(format!("unknown language {other:?}: use \"python\" or \"typescript\""));
-        }
-        None => return Err("language is missing: use \"python\" or \"typescript\"".into()),
-    };
-    let code = arguments.get("code").and_then(Value::as_str).ok_or("code is missing, or is not a string")?;
-    let timeout = match arguments.get("timeout_s") {
-        None | Some(Value::Null) => None,
-        Some(seconds) => Some(timeout(seconds)?),
-    };
-    let servers = match arguments.get("servers") {
-        None | Some(Value::Null) => None,
-        Some(names) => {
-            Some(serde_json::from_value(names.clone()).map_err(|_| "servers must be a list of names")?)
-        }
-    };
-    let session = match arguments.get("session") {
-        None | Some(Value::Null) => None,
-        Some(Value::String(name)) => Some(SessionKey { owner, name: SessionName::new(name)? }),
-        Some(_) => return Err("session must be a string: the name of a session".into()),
-    };
-    Ok(CodeRequest { language, code: code.to_owned(), timeout, servers, session })
-}
-
-/// As much of a name that nobody knows as an answer repeats.
-fn beginning(name: &str) -> String {
-    name.chars().take(80).collect()
-}
-
-fn timeout(seconds: &Value) -> Result<Duration, String> {
-    let told = || "timeout_s must be a number of seconds above 0".to_owned();
-    let seconds = seconds.as_f64().filter(|seconds| *seconds > 0.0).ok_or_else(told)?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| told())
 }
 
 /// What a client says of its trace.

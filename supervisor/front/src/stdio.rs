@@ -1,17 +1,13 @@
 //! One AI client over standard input and output.
 
-use std::sync::Arc;
-
 use lockhouse_base::principal::Principal;
-use lockhouse_engine::supervisor::Supervisor;
+use lockhouse_messages::EngineClient;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio_util::sync::CancellationToken;
 
-use super::direct::Direct;
 use super::direct::raw::Unpacking;
-use super::runs::Runs;
 use super::stdin::ClosingReader;
 use super::{Door, Front};
 
@@ -19,14 +15,13 @@ use super::{Door, Front};
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Serves one AI client over standard input and output, until it closes or `closing`.
-pub async fn serve_stdio(supervisor: Arc<Supervisor>, closing: CancellationToken) -> Result<(), String> {
+pub async fn serve_stdio(engine: EngineClient, closing: CancellationToken) -> Result<(), String> {
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = ClosingReader::new(input, closing.clone());
     let transport =
         AsyncRwTransport::new_server(input, Unpacking::new(output)).with_max_line_length(LINE_BYTES_MAX);
     let door = Door::Pipe(Principal::of_connection());
-    let (runs, direct) = (Runs::new(supervisor.clone()), Direct::default());
-    let front = Front { supervisor, door, runs, direct, closing: closing.clone() };
+    let front = Front::new(engine, door, closing.clone());
     let running = tokio::select! {
         running = front.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),

@@ -25,9 +25,6 @@ const GET_RESULT: &str = "The answer of a run that is still running, or more of 
 
 const HEALTH: &str = "Whether code can run now: engines, servers, queue.";
 
-/// Names that no other tool may have; one is for a tool that can be switched on.
-pub(super) const NAMES: [&str; 4] = ["run_code", "search_tools", "get_result", "health"];
-
 /// All three tools.
 pub(super) fn all() -> Vec<Tool> {
     let run_code = json!({

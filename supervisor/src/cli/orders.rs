@@ -6,7 +6,7 @@ use std::time::Duration;
 use interprocess::local_socket::tokio::Stream;
 use interprocess::local_socket::traits::tokio::Stream as _;
 use interprocess::local_socket::{GenericFilePath, ToFsName};
-use lockhouse_front::control::{self, LINE_BYTES_MAX, Order, Told, place, read_line, write_line};
+use lockhouse_engine::control::{self, LINE_BYTES_MAX, Order, Told, place, read_line, write_line};
 use tokio::io::BufReader;
 
 /// How long one may take to answer.

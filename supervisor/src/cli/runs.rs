@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use lockhouse_engine::control::{Order, Told, VERSION};
 use lockhouse_engine::executions::ListedRun;
-use lockhouse_front::control::{Order, Told, VERSION};
 use lockhouse_policies::printable;
 
 use super::orders::{self, Meant, meant};

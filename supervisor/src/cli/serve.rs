@@ -8,11 +8,13 @@ use lockhouse_audit::ReloadCause;
 use lockhouse_base::language::Language;
 use lockhouse_base::lifecycle::Life;
 use lockhouse_base::telemetry;
+use lockhouse_engine::control::ControlSocket;
+use lockhouse_engine::notify;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_front as front;
-use lockhouse_front::control::ControlSocket;
-use lockhouse_front::http::{Address, Certificate, HttpSettings, NotOpened, OpenDoor, serve_figures};
-use lockhouse_front::notify;
+use lockhouse_front::http::{
+    Address, Certificate, HttpSettings, NotOpened, OpenDoor, Service, serve_figures,
+};
 use lockhouse_upstream::NESTED;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -75,14 +77,18 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     tokio::spawn(notify::keep(supervisor.clone()));
     let control = ControlSocket::open(&supervisor);
     let _control = control.map_err(|reason| tracing::warn!("{reason}"));
+    let service = Service {
+        engine: lockhouse_engine::connect(&supervisor, closing.clone()),
+        life: supervisor.life().clone(),
+    };
     let serving = async {
         match door {
             None => {
-                supervisor.life().listens();
-                front::serve_stdio(supervisor.clone(), closing.clone()).await
+                service.life.listens();
+                front::serve_stdio(service.engine.clone(), closing.clone()).await
             }
             Some(door) => {
-                door.serve(supervisor.clone(), closing.clone()).await;
+                door.serve(service.clone(), closing.clone()).await;
                 Ok(())
             }
         }
@@ -90,7 +96,7 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     let served = tokio::select! {
         served = serving => served,
         reason = supervisor.unprotected() => Err(reason),
-        served = figures(&supervisor, &settings.metrics, is_http) => served.map(|never| match never {}),
+        served = figures(&service, &settings.metrics, is_http) => served.map(|never| match never {}),
         never = reload_on_signal(&supervisor, &settings, files, certificate.as_ref()) => match never {},
         never = reload_on_answer(&supervisor, &settings, files) => match never {},
     };
@@ -172,12 +178,8 @@ fn reload(supervisor: &Supervisor, first: &Settings, files: &Files, cause: Reloa
 }
 
 /// Figures for whoever reaches the addresses that are configured for them.
-async fn figures(
-    supervisor: &Arc<Supervisor>,
-    addresses: &[Address],
-    is_http: bool,
-) -> Result<Infallible, String> {
-    if is_http { serve_figures(supervisor, addresses).await } else { std::future::pending().await }
+async fn figures(service: &Service, addresses: &[Address], is_http: bool) -> Result<Infallible, String> {
+    if is_http { serve_figures(service, addresses).await } else { std::future::pending().await }
 }
 
 /// SIGTERM and SIGINT: runs that are under way are let come to their end where there is more than one client. The second

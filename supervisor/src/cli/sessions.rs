@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use lockhouse_engine::control::{Order, Told, VERSION};
 use lockhouse_engine::sessions::{Listed, SessionName};
-use lockhouse_front::control::{Order, Told, VERSION};
 use lockhouse_policies::printable;
 
 use super::orders::{self, Meant, meant, meant_exactly};

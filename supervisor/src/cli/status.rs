@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lockhouse_front::control::{Order, Told, VERSION};
+use lockhouse_engine::control::{Order, Told, VERSION};
 use serde_json::{Value, json};
 
 use super::orders::ask_all;

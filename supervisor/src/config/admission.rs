@@ -39,7 +39,7 @@ pub(super) fn settings(
         tokens: token_file(http, configuration, surroundings),
         oauth,
         users: Users::of(http.users.as_deref()).map_err(unusable)?,
-        limits: limits(&document.clients),
+        requests: limits(&document.clients).requests,
     })
 }
 

@@ -3,7 +3,6 @@
 
 mod clock;
 mod course;
-mod question;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,35 +12,18 @@ use lockhouse_audit::Audit;
 use lockhouse_base::principal::Principal;
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, ServerName};
-use rmcp::model::ProgressNotificationParam;
-use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-pub use clock::{Clock, OpenQuestions, PersonWait};
-pub use course::{Begun, Course, Looks, TAIL_BYTES_MAX, Watch, looks};
-pub use question::{Mode, Question};
+pub use clock::{Clock, OpenQuestions};
+pub use course::{Begun, Looks, TAIL_BYTES_MAX, Watch, looks};
+pub use lockhouse_messages::{Abilities, Answer, Mode, Passed, QUESTIONS_MAX, Question, Unasked};
 
-/// Questions of upstream servers in one execution, whichever of them asks.
-const QUESTIONS_MAX: u32 = 20;
 /// Messages that wait for the AI client. Progress beyond it is dropped.
 const WAITING_MAX: usize = 16;
 /// Of these, as many are kept free of progress, so that a question always finds room.
 const FOR_QUESTIONS: usize = 8;
 /// An AI client whose time is up is given up first, and its execution with it.
 const MARGIN: Duration = Duration::from_secs(1);
-
-/// What the AI client said that it can do.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Abilities {
-    /// Show a form to a person.
-    pub form: bool,
-    /// Have a person open a URL.
-    pub url: bool,
-    /// Ask a model, as servers of the older eras do that the client has directly.
-    pub sampling: bool,
-    /// Name its roots, where it calls again with what a server asks for.
-    pub roots: bool,
-}
 
 /// What goes to the AI client.
 #[derive(Debug)]
@@ -51,14 +33,6 @@ pub enum Message {
     Progress(String),
     /// From a server that the client has directly.
     Passed(Passed),
-}
-
-/// What a server says during a call of a client that has it directly, as it says it.
-#[derive(Clone, Debug)]
-pub enum Passed {
-    Progress(ProgressNotificationParam),
-    /// Parameters of `notifications/message`.
-    Log(Value),
 }
 
 /// A question on its way to a person.
@@ -80,30 +54,6 @@ impl Posed {
     pub fn is_over(&self) -> bool {
         self.answer.is_closed()
     }
-}
-
-/// What a person said.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
-    /// With the values of the form, if it was one.
-    Accept(Option<Value>),
-    Decline,
-    Cancel,
-    /// None in time.
-    Silence,
-    /// Something came back that MCP knows as no answer.
-    Garbled,
-}
-
-/// Why nobody was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unasked {
-    #[error("this AI client cannot ask one")]
-    Unable,
-    #[error("this execution has asked {QUESTIONS_MAX} times already")]
-    TooMany,
-    #[error("this AI client has too many questions open")]
-    Busy,
 }
 
 /// The way to the AI client of one execution.

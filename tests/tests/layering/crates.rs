@@ -9,16 +9,21 @@ use serde_json::Value;
 use crate::source::root;
 
 /// The crates of the product, each with those that it knows; a crate knows only crates above it in this list.
-pub(crate) const CRATES: [(&str, &str, &[&str]); 13] = [
+pub(crate) const CRATES: [(&str, &str, &[&str]); 14] = [
     ("lockhouse-protocol", "protocol/src", &[]),
     ("lockhouse-policies", "policies/src", &["protocol"]),
     ("lockhouse-worker", "worker/src", &["protocol"]),
     ("lockhouse-python", "worker/python/src", &["protocol", "worker"]),
     ("lockhouse-base", "supervisor/base/src", &["protocol", "policies"]),
+    ("lockhouse-messages", "supervisor/messages/src", &["protocol", "policies", "base"]),
     ("lockhouse-catalog", "supervisor/catalog/src", &["protocol", "policies", "base"]),
     ("lockhouse-audit", "supervisor/audit/src", &["protocol", "policies", "base"]),
     ("lockhouse-pool", "supervisor/pool/src", &["protocol", "policies", "base"]),
-    ("lockhouse-upstream", "supervisor/upstream/src", &["protocol", "policies", "base", "catalog", "audit"]),
+    (
+        "lockhouse-upstream",
+        "supervisor/upstream/src",
+        &["protocol", "policies", "base", "messages", "catalog", "audit"],
+    ),
     (
         "lockhouse-gate",
         "supervisor/gate/src",
@@ -27,17 +32,16 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 13] = [
     (
         "lockhouse-engine",
         "supervisor/engine/src",
-        &["protocol", "policies", "base", "catalog", "audit", "pool", "upstream", "gate"],
+        &["protocol", "policies", "base", "messages", "catalog", "audit", "pool", "upstream", "gate"],
     ),
-    (
-        "lockhouse-front",
-        "supervisor/front/src",
-        &["protocol", "policies", "base", "catalog", "audit", "upstream", "gate", "engine"],
-    ),
+    ("lockhouse-front", "supervisor/front/src", &["protocol", "policies", "base", "messages"]),
     (
         "lockhouse",
         "supervisor/src",
-        &["protocol", "policies", "base", "catalog", "audit", "pool", "upstream", "gate", "engine", "front"],
+        &[
+            "protocol", "policies", "base", "messages", "catalog", "audit", "pool", "upstream", "gate",
+            "engine", "front",
+        ],
     ),
 ];
 const TESTS: &str = "lockhouse-tests";

@@ -5,6 +5,7 @@ mod files;
 use std::borrow::Cow;
 
 use lockhouse_base::json::{self, cut_text, text_of};
+use lockhouse_messages::File;
 use lockhouse_protocol::ResultHandle;
 use serde_json::{Map, Value, json};
 
@@ -33,15 +34,7 @@ pub struct Showing<'a> {
 pub struct Shown {
     pub json: Value,
     /// What was taken out of the value, in the order of the numbers that stand for it, from 1 on.
-    pub files: Vec<Taken>,
-}
-
-/// A file that was taken out of a value.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Taken {
-    pub base64: String,
-    pub mime_type: String,
-    pub name: Option<String>,
+    pub files: Vec<File>,
 }
 
 /// What is shown of an answer.
@@ -152,7 +145,7 @@ impl Truncated<'_> {
 /// Files that are taken out of one value.
 #[derive(Default)]
 struct Files {
-    taken: Vec<Taken>,
+    taken: Vec<File>,
     bytes: usize,
     left_out: usize,
 }
@@ -166,7 +159,7 @@ impl Files {
         }
         if self.taken.len() < FILES_MAX && self.bytes + file.bytes() <= FILE_BYTES_MAX {
             self.bytes += file.bytes();
-            self.taken.push(Taken {
+            self.taken.push(File {
                 base64: file.base64.to_owned(),
                 mime_type: file.mime_type.clone().into_owned(),
                 name: file.name.clone().map(Cow::into_owned),

@@ -77,6 +77,7 @@ impl Supervisor {
             let next = InForce::new(in_force.succeeded_by(policy, upstreams), settings.digest.clone());
             std::mem::replace(&mut *in_force, next)
         };
+        self.tell_fronts();
         let in_force = self.gate();
         let digests = (in_force.digests(), before.digests());
         note(in_force.audit().reload(Reload { cause, refused: None, now: digests.0, before: digests.1 }));

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use lockhouse_base::client_allowance::Allowance;
 use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_engine::quotas::{Allowance, ClientLimits};
+use lockhouse_policies::Rate;
 use serde::Deserialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -98,7 +99,8 @@ pub struct AccessSettings {
     /// There where `auth` has OAuth.
     pub oauth: Option<OauthSettings>,
     pub users: Users,
-    pub limits: ClientLimits,
+    /// Requests of one client, of any kind, each with what its body costs besides.
+    pub requests: Rate,
 }
 
 /// Who stands at the door.
@@ -124,13 +126,13 @@ impl Access {
     /// # Errors
     /// What is missing for a way that was configured.
     pub fn new(settings: AccessSettings) -> Result<Arc<Self>, String> {
-        let AccessSettings { auth, tokens, oauth, users, limits } = settings;
+        let AccessSettings { auth, tokens, oauth, users, requests } = settings;
         let over = CancellationToken::new();
         let proofs = match auth.is_none() {
             true => None,
             false => Some(Proofs::new(&auth, tokens, oauth, users, &over)?),
         };
-        let (requests, failures) = (Allowance::new(limits.requests), Failures::default());
+        let (requests, failures) = (Allowance::new(requests), Failures::default());
         Ok(Arc::new(Self { proofs, requests, failures, _over: over.drop_guard() }))
     }
 

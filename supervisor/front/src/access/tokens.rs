@@ -7,9 +7,8 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant, SystemTime};
 
-use lockhouse_base::principal::{Principal, Standing};
+use lockhouse_base::principal::{Grant, Principal, Standing};
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
 use file::Stamp;
 pub use file::TokenFile;
@@ -111,7 +110,7 @@ struct Known {
     /// Why they are not known, and when that was found.
     fault: Option<(String, Instant)>,
     /// What is cancelled when a token counts no more.
-    holders: HashMap<Digest, CancellationToken>,
+    holders: HashMap<Digest, Grant>,
 }
 
 impl Tokens {
@@ -201,7 +200,7 @@ impl Known {
         self.holders.retain(|digest, over| {
             let counts = valid.contains(digest);
             if !counts {
-                over.cancel();
+                over.revoke();
             }
             counts
         });

@@ -1,26 +1,20 @@
 //! AI clients are told when what they have directly changes: in the newest era those that listen, before it all of them.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
+use lockhouse_messages::{Abilities, Action, Changed, Event, Exchange, Input, Request, Step, Target};
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{Notice, Verb};
-use rmcp::model::{ErrorData, ResourceUpdatedNotificationParam, SubscriptionFilter};
+use parking_lot::{Mutex, MutexGuard};
+use rmcp::model::{ErrorData, JsonObject, ResourceUpdatedNotificationParam, SubscriptionFilter};
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
-use sha2::{Digest, Sha256};
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Request, resource};
+use super::Call;
 use crate::{Front, client};
 
 /// Resources that one client may follow.
 const FOLLOWED_MAX: usize = 100;
-/// Changes that come together are told together.
-const TOGETHER: Duration = Duration::from_millis(50);
 
 /// What belongs to one connection, as long as it lasts.
 #[derive(Clone)]
@@ -47,52 +41,15 @@ impl Connected {
     }
 }
 
-/// What has changed.
-#[derive(Debug, Default)]
-struct Changed {
-    tools: bool,
-    resources: bool,
-    prompts: bool,
-    updated: Vec<(ServerName, String)>,
-}
-
-impl Changed {
-    fn add(&mut self, notice: Notice) {
-        match notice {
-            Notice::Tools => self.tools = true,
-            Notice::Resources => self.resources = true,
-            Notice::Prompts => self.prompts = true,
-            Notice::Resource(server, uri) => {
-                let resource = (server, uri);
-                if !self.updated.contains(&resource) {
-                    self.updated.push(resource);
-                }
-            }
-            Notice::Everything => (self.tools, self.resources, self.prompts) = (true, true, true),
+/// The next changes. None when there will be no more.
+async fn next(changes: &mut Exchange) -> Option<Changed> {
+    loop {
+        match changes.next().await {
+            Step::Event(Event::Changed(changed)) => return Some(changed),
+            Step::Event(_) => {}
+            Step::Over(_) => return None,
         }
     }
-}
-
-/// The next changes, as many as come together. None when there will be no more.
-async fn next(notices: &mut Receiver<Notice>) -> Option<Changed> {
-    let mut changed = Changed::default();
-    let mut add = |received: Result<Notice, RecvError>| match received {
-        Ok(notice) => {
-            changed.add(notice);
-            true
-        }
-        Err(RecvError::Lagged(_)) => {
-            changed.add(Notice::Everything);
-            true
-        }
-        Err(RecvError::Closed) => false,
-    };
-    if !add(notices.recv().await) {
-        return None;
-    }
-    let together = async { while add(notices.recv().await) {} };
-    let _ = tokio::time::timeout(TOGETHER, together).await;
-    Some(changed)
 }
 
 impl Front {
@@ -100,24 +57,19 @@ impl Front {
     pub(crate) fn follow_changes(&self, context: &NotificationContext<RoleServer>) {
         let Some(principal) = self.door.principal(&context.extensions) else { return };
         let (peer, over) = (context.peer.clone(), self.direct.connected.0.over.clone());
+        // Without what belongs to the connection, or that would last as long as this.
         let connected = Arc::downgrade(&self.direct.connected.0);
         let closing = self.closing.clone();
-        // Without what belongs to the connection, or that would last as long as this.
-        let front = Self { direct: self.direct.anew(), ..self.clone() };
-        let mut notices = self.supervisor.gate().upstreams().notices().listen();
+        let name = principal.client(peer.peer_info().map(|info| info.client_info.name.clone()).as_deref());
+        let mut changes = self.engine.open(&principal, name, Abilities::default(), Request::FollowChanges);
         tokio::spawn(async move {
-            let name =
-                principal.client(peer.peer_info().map(|info| info.client_info.name.clone()).as_deref());
-            let mut seen = front.tools_digest(&principal, name.as_ref()).await;
             loop {
                 let changed = tokio::select! {
-                    changed = next(&mut notices) => changed,
+                    changed = next(&mut changes) => changed,
                     () = over.cancelled() => return,
                     () = closing.cancelled() => return,
                 };
                 let Some(changed) = changed else { return };
-                let shown = front.tools_digest(&principal, name.as_ref()).await;
-                let tools = changed.tools && std::mem::replace(&mut seen, shown) != seen;
                 let Some(connected) = connected.upgrade().map(Connected) else { return };
                 let followed = |(server, uri): &(ServerName, String)| {
                     connected.followed().get(uri).is_some_and(|of| of == server)
@@ -125,23 +77,12 @@ impl Front {
                 let updated: Vec<String> =
                     changed.updated.iter().filter(|of| followed(of)).map(|(_, uri)| uri.clone()).collect();
                 drop(connected);
-                if tell(&peer, tools, &changed, updated).await.is_err() {
+                if tell(&peer, &changed, updated).await.is_err() {
                     return;
                 }
+                changes.send(Input::Told);
             }
         });
-    }
-
-    /// A digest of the tools that a client is shown.
-    async fn tools_digest(
-        &self,
-        principal: &lockhouse_base::principal::Principal,
-        client: Option<&lockhouse_policies::ClientName>,
-    ) -> [u8; 32] {
-        let tools = self.tools_for(principal, client).await;
-        let mut digest = Sha256::new();
-        tools.iter().for_each(|tool| digest.update(tool));
-        digest.finalize().into()
     }
 
     /// Which of what a client asks for it can be told.
@@ -161,8 +102,7 @@ impl Front {
         let request = context.request_context();
         let principal = self.principal(request)?;
         let name = client(&principal, request);
-        let mut notices = self.supervisor.gate().upstreams().notices().listen();
-        let mut seen = self.tools_digest(&principal, name.as_ref()).await;
+        let mut changes = self.engine.open(&principal, name, Abilities::default(), Request::FollowChanges);
         let mut followed = BTreeMap::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
             if let Ok(server) = self.follow_resource(uri, request).await {
@@ -172,14 +112,13 @@ impl Front {
         let sink = context.sink();
         loop {
             let changed = tokio::select! {
-                changed = next(&mut notices) => changed,
+                changed = next(&mut changes) => changed,
                 () = context.cancelled() => None,
                 () = self.closing.cancelled() => None,
             };
             let Some(changed) = changed else { return Ok(()) };
-            let shown = self.tools_digest(&principal, name.as_ref()).await;
             // What was not asked for is refused by the sink, and that is as it should be.
-            if changed.tools && std::mem::replace(&mut seen, shown) != seen {
+            if changed.tools {
                 let _ = sink.notify_tool_list_changed().await;
             }
             if changed.resources {
@@ -193,6 +132,7 @@ impl Front {
                     let _ = sink.notify_resource_updated(uri).await;
                 }
             }
+            changes.send(Input::Told);
         }
     }
 
@@ -223,17 +163,15 @@ impl Front {
         uri: &str,
         context: &RequestContext<RoleServer>,
     ) -> Result<ServerName, ErrorData> {
-        let server = self.server_of(uri, context).await?;
-        let request = Request {
-            server: server.clone(),
-            item: resource(uri)?,
-            verb: Verb::Subscribe,
-            arguments: Default::default(),
+        let call = Call {
+            target: Target::Resource(uri.to_owned()),
+            action: Action::Subscribe,
+            arguments: JsonObject::new(),
             responses: None,
             state: None,
         };
-        match self.passed(request, context, false).await? {
-            Ok(_) => Ok(server),
+        match self.passed(call, context, false).await? {
+            Ok((server, _)) => Ok(server),
             Err(_) => Err(ErrorData::invalid_request("a person would have to be asked", None)),
         }
     }
@@ -241,11 +179,10 @@ impl Front {
 
 async fn tell(
     peer: &Peer<RoleServer>,
-    tools: bool,
     changed: &Changed,
     updated: Vec<String>,
 ) -> Result<(), rmcp::ServiceError> {
-    if tools {
+    if changed.tools {
         peer.notify_tool_list_changed().await?;
     }
     if changed.resources {

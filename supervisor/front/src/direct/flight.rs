@@ -1,22 +1,18 @@
 //! One call of an AI client to a server that it has directly, until it has landed: what the server and Lockhouse say and ask
 //! meanwhile.
 
-use parking_lot::{Mutex, MutexGuard};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_engine::supervisor::Landed;
-use lockhouse_upstream::ai_client::{Answer, Message, Passed, Posed, Question, Unasked};
-use rmcp::model::{
-    CustomNotification, ElicitRequest, ErrorData, InputRequest, InputRequiredResult, InputResponses,
-    ServerNotification,
+use lockhouse_messages::{
+    Answer, Event, Exchange, Input, OpenQuestion, Passed, Question, Response, Step, Unasked,
 };
+use parking_lot::{Mutex, MutexGuard};
+use rmcp::model::{CustomNotification, ErrorData, InputRequiredResult, InputResponses, ServerNotification};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
-use tokio_util::sync::DropGuard;
 
 use crate::runs::new_handle;
 use crate::{ask, calls_again};
@@ -28,16 +24,9 @@ const HELD_OF_ONE_MAX: usize = 32;
 const OURS: &str = "lockhouse:";
 const KEY: &str = "question";
 
-/// A call. It is cancelled when this is dropped.
-pub(super) struct Flight {
-    pub(super) landed: JoinHandle<Landed>,
-    pub(super) messages: mpsc::Receiver<Message>,
-    pub(super) _cancelling: DropGuard,
-}
-
 /// What an AI client is answered.
 pub(super) enum Answered {
-    Landed(Landed),
+    Landed(Response),
     /// A question, for a client that comes back.
     Asked(InputRequiredResult),
     Error(ErrorData),
@@ -51,9 +40,10 @@ struct Waiting {
     owner: Owner,
     /// A call that comes back is the same call.
     request: Value,
-    flight: Flight,
+    call: Exchange,
     is_sampling: bool,
-    reply: oneshot::Sender<Result<Answer, Unasked>>,
+    /// Of the question.
+    key: String,
 }
 
 /// Whether a state is that of a call that waits here.
@@ -61,54 +51,65 @@ pub(super) fn is_ours(state: &str) -> bool {
     state.starts_with(OURS)
 }
 
-impl Flight {
-    /// Stays with it until it lands, or has a question for a client that comes back with the answer.
-    pub(super) async fn follow(
-        mut self,
-        principal: &Principal,
-        held: &Held,
-        request: &Value,
-        context: &RequestContext<RoleServer>,
-        logs: Option<u8>,
-    ) -> Answered {
-        loop {
-            let message = tokio::select! {
-                biased;
-                Some(message) = self.messages.recv() => message,
-                landed = &mut self.landed => return over(landed),
-                () = context.ct.cancelled() => return cancelled(),
-            };
-            match message {
-                Message::Passed(passed) => pass(passed, context, logs).await,
-                // In words of ours, of calls that code makes.
-                Message::Progress(_) => {}
-                Message::Question(posed) if calls_again(context) => {
-                    match held.keep(principal, request, self, posed) {
-                        Ok(asked) => return Answered::Asked(asked),
-                        Err(flight) => self = flight,
-                    }
-                }
-                Message::Question(posed) if posed.is_over() => {}
-                Message::Question(posed) => {
-                    let patience = posed.patience();
-                    tokio::select! {
-                        answer = put(&context.peer, posed.question, patience) => {
-                            let _ = posed.answer.send(answer);
-                        }
-                        landed = &mut self.landed => return over(landed),
+/// Stays with a call until it lands, or has a question for a client that comes back with the answer.
+pub(super) async fn follow(
+    mut call: Exchange,
+    principal: &Principal,
+    held: &Held,
+    request: &Value,
+    context: &RequestContext<RoleServer>,
+    logs: Option<u8>,
+) -> Answered {
+    let mut waiting: VecDeque<(OpenQuestion, Instant)> = VecDeque::new();
+    loop {
+        let event = match waiting.pop_front() {
+            Some((question, until)) => {
+                let OpenQuestion { key, question, .. } = question;
+                let asking = put(&context.peer, question, until.saturating_duration_since(Instant::now()));
+                tokio::pin!(asking);
+                let answer = loop {
+                    let event = tokio::select! {
+                        biased;
+                        answer = &mut asking => break answer,
+                        step = call.next() => match step {
+                            Step::Over(response) => return Answered::Landed(response),
+                            Step::Event(event) => event,
+                        },
                         () = context.ct.cancelled() => return cancelled(),
+                    };
+                    match event {
+                        Event::Question(question) => waiting.push_back(with_deadline(question)),
+                        event => pass(event, context, logs).await,
                     }
+                };
+                call.send(Input::Answer(key, answer));
+                continue;
+            }
+            None => tokio::select! {
+                biased;
+                step = call.next() => match step {
+                    Step::Over(response) => return Answered::Landed(response),
+                    Step::Event(event) => event,
+                },
+                () = context.ct.cancelled() => return cancelled(),
+            },
+        };
+        match event {
+            Event::Question(question) if calls_again(context) => {
+                match held.keep(principal, request, call, question) {
+                    Ok(asked) => return Answered::Asked(asked),
+                    Err(back) => call = back,
                 }
             }
+            Event::Question(question) => waiting.push_back(with_deadline(question)),
+            event => pass(event, context, logs).await,
         }
     }
 }
 
-fn over(landed: Result<Landed, tokio::task::JoinError>) -> Answered {
-    match landed {
-        Ok(landed) => Answered::Landed(landed),
-        Err(_) => Answered::Error(ErrorData::internal_error("the call broke", None)),
-    }
+fn with_deadline(question: OpenQuestion) -> (OpenQuestion, Instant) {
+    let until = Instant::now() + question.patience;
+    (question, until)
 }
 
 /// rmcp drops the answer to a cancelled request.
@@ -117,20 +118,20 @@ fn cancelled() -> Answered {
 }
 
 /// As the server said it, but for the token, which is the client's own.
-async fn pass(passed: Passed, context: &RequestContext<RoleServer>, logs: Option<u8>) {
-    match passed {
-        Passed::Progress(mut progress) => {
+async fn pass(event: Event, context: &RequestContext<RoleServer>, logs: Option<u8>) {
+    match event {
+        Event::Passed(Passed::Progress(mut progress)) => {
             if let Some(token) = context.meta.get_progress_token() {
                 progress.progress_token = token;
                 let _ = context.peer.notify_progress(progress).await;
             }
         }
-        Passed::Log(line) if logs.is_some_and(|least| severity(&line) >= least) => {
+        Event::Passed(Passed::Log(line)) if logs.is_some_and(|least| severity(&line) >= least) => {
             let notification = CustomNotification::new("notifications/message", Some(line));
             let notification = ServerNotification::CustomNotification(notification);
             let _ = context.peer.send_notification(notification).await;
         }
-        Passed::Log(_) => {}
+        _ => {}
     }
 }
 
@@ -146,11 +147,7 @@ fn severity(line: &Value) -> u8 {
 
 /// Asks during the call, as the older eras do.
 #[expect(deprecated)]
-async fn put(
-    peer: &Peer<RoleServer>,
-    question: Question,
-    patience: std::time::Duration,
-) -> Result<Answer, Unasked> {
+async fn put(peer: &Peer<RoleServer>, question: Question, patience: Duration) -> Result<Answer, Unasked> {
     let Question::Sampling(parameters) = question else { return ask::ask(peer, question, patience).await };
     let parameters: rmcp::model::CreateMessageRequestParams =
         serde_json::from_value(parameters).map_err(|_| Unasked::Unable)?;
@@ -164,51 +161,38 @@ async fn put(
     }
 }
 
-#[expect(deprecated)]
-fn input_request(question: Question) -> Result<InputRequest, Unasked> {
-    match question {
-        Question::Sampling(parameters) => serde_json::from_value(parameters)
-            .map(|parameters| InputRequest::CreateMessage(rmcp::model::CreateMessageRequest::new(parameters)))
-            .map_err(|_| Unasked::Unable),
-        question => Ok(InputRequest::Elicitation(ElicitRequest::new(ask::parameters(question)?))),
-    }
-}
-
 impl Held {
     /// Keeps a call until its client comes back, or the question's time is up. The call itself, if it cannot be kept.
     fn keep(
         &self,
         principal: &Principal,
         request: &Value,
-        flight: Flight,
-        posed: Posed,
-    ) -> Result<InputRequiredResult, Flight> {
-        let patience = posed.patience();
-        let Posed { question, answer: reply, .. } = posed;
+        call: Exchange,
+        question: OpenQuestion,
+    ) -> Result<InputRequiredResult, Exchange> {
+        let OpenQuestion { key, question, patience } = question;
         let owner = principal.owner();
         let is_sampling = matches!(question, Question::Sampling(_));
         let mut calls = self.calls();
         let of_one = calls.values().filter(|waiting| waiting.owner == owner).count();
-        let asked = match input_request(question) {
-            Ok(asked) if calls.len() < HELD_MAX && of_one < HELD_OF_ONE_MAX => asked,
-            Ok(_) => {
-                let _ = reply.send(Err(Unasked::Busy));
-                return Err(flight);
+        let unasked = match ask::input_request(question) {
+            Ok(asked) if calls.len() < HELD_MAX && of_one < HELD_OF_ONE_MAX => {
+                let state = format!("{OURS}{}", new_handle());
+                let request = request.clone();
+                calls.insert(state.clone(), Waiting { owner, request, call, is_sampling, key });
+                let (held, name) = (self.clone(), state.clone());
+                tokio::spawn(async move {
+                    tokio::time::sleep(patience).await;
+                    held.calls().remove(&name);
+                });
+                return Ok(InputRequiredResult::new(Some([(KEY.to_owned(), asked)].into()), Some(state)));
             }
-            Err(unasked) => {
-                let _ = reply.send(Err(unasked));
-                return Err(flight);
-            }
+            Ok(_) => Unasked::Busy,
+            Err(unasked) => unasked,
         };
-        let state = format!("{OURS}{}", new_handle());
-        let request = request.clone();
-        calls.insert(state.clone(), Waiting { owner, request, flight, is_sampling, reply });
-        let (held, name) = (self.clone(), state.clone());
-        tokio::spawn(async move {
-            tokio::time::sleep(patience).await;
-            held.calls().remove(&name);
-        });
-        Ok(InputRequiredResult::new(Some([(KEY.to_owned(), asked)].into()), Some(state)))
+        drop(calls);
+        call.send(Input::Answer(key, Err(unasked)));
+        Err(call)
     }
 
     /// The call that a client comes back to, with what it brings handed over.
@@ -218,7 +202,7 @@ impl Held {
         state: &str,
         request: &Value,
         mut responses: InputResponses,
-    ) -> Result<Flight, &'static str> {
+    ) -> Result<Exchange, &'static str> {
         let mut calls = self.calls();
         let waiting = calls.get(state).filter(|waiting| waiting.owner == principal.owner());
         let waiting = waiting.ok_or(
@@ -227,16 +211,17 @@ impl Held {
         if waiting.request != *request {
             return Err("an answer comes with the same parameters as the call that it is for");
         }
-        let Some(Waiting { flight, is_sampling, reply, .. }) = calls.remove(state) else {
+        let Some(Waiting { call, is_sampling, key, .. }) = calls.remove(state) else {
             return Err("it is gone");
         };
+        drop(calls);
         let said = match responses.remove(KEY) {
             None => Answer::Cancel,
             Some(message) if is_sampling => Answer::Accept(Some(message)),
-            Some(said) => serde_json::from_value(said).map_or(Answer::Garbled, ask::answer),
+            Some(said) => ask::meaning(said),
         };
-        let _ = reply.send(Ok(said));
-        Ok(flight)
+        call.send(Input::Answer(key, Ok(said)));
+        Ok(call)
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {

@@ -2,7 +2,6 @@
 //! answered to clients while it drains.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -13,10 +12,10 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt;
-use lockhouse_base::lifecycle::Owed;
+use lockhouse_base::lifecycle::{Life, Owed};
 use lockhouse_base::principal::Principal;
 use lockhouse_base::{json, telemetry};
-use lockhouse_engine::supervisor::{Supervisor, set_gauges};
+use lockhouse_messages::{EngineClient, Request as Ask, Response as Answer};
 use serde_json::json;
 
 use super::Address;
@@ -33,23 +32,34 @@ const RESTARTING: i32 = -32_050;
 const GOES_ON: &str =
     "Lockhouse is restarting and takes no new requests; nothing was run. Send the request again";
 
+/// What is served, and where it is in its life.
+#[derive(Clone)]
+pub struct Service {
+    pub engine: EngineClient,
+    pub life: Life,
+}
+
+impl Service {
+    /// What the engine says of itself, to the operator.
+    async fn ask(&self, request: Ask) -> Answer {
+        self.engine.ask(&Principal::local(), None, request).await
+    }
+}
+
 /// `/live` and `/ready`, which anybody may ask.
-pub(super) fn open(supervisor: &Arc<Supervisor>) -> Router {
+pub(super) fn open(service: &Service) -> Router {
     let router = Router::new().route("/live", get(async || "alive\n")).route("/ready", get(ready));
-    router.with_state(supervisor.clone())
+    router.with_state(service.clone())
 }
 
 /// `/health` and `/metrics`, for those who were admitted.
-pub(super) fn guarded(supervisor: &Arc<Supervisor>) -> Router {
-    told(supervisor).layer(middleware::from_fn(unrestricted))
+pub(super) fn guarded(service: &Service) -> Router {
+    told(service).layer(middleware::from_fn(unrestricted))
 }
 
 /// Serves all four at these addresses, to whoever reaches them, until nothing is served any more.
-pub async fn serve_figures(
-    supervisor: &Arc<Supervisor>,
-    addresses: &[Address],
-) -> Result<Infallible, String> {
-    let router = open(supervisor).merge(told(supervisor));
+pub async fn serve_figures(service: &Service, addresses: &[Address]) -> Result<Infallible, String> {
+    let router = open(service).merge(told(service));
     let listening = listening::bind(addresses).await;
     let listening = listening.map_err(|reason| format!("[metrics]: {reason}"))?;
     let serving = listening.into_iter().map(async |at: Listening| {
@@ -70,30 +80,37 @@ pub async fn serve_figures(
     Ok(std::future::pending().await)
 }
 
-fn told(supervisor: &Arc<Supervisor>) -> Router {
+fn told(service: &Service) -> Router {
     let router = Router::new().route("/health", get(health)).route("/metrics", get(metrics));
-    router.with_state(supervisor.clone())
+    router.with_state(service.clone())
 }
 
-async fn ready(State(supervisor): State<Arc<Supervisor>>) -> Response {
-    let reasons = supervisor.not_ready();
+async fn ready(State(service): State<Service>) -> Response {
+    let Answer::Reasons(reasons) = service.ask(Ask::Readiness).await else { return broken() };
     if reasons.is_empty() {
         return "ready\n".into_response();
     }
-    let retry = supervisor.life().retry_after().as_secs().to_string();
+    let retry = service.life.retry_after().as_secs().to_string();
     let words = format!("not ready: {}\n", reasons.join("; "));
     (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, retry)], words).into_response()
 }
 
-async fn health(State(supervisor): State<Arc<Supervisor>>) -> Response {
-    ([(CACHE_CONTROL, "no-store")], axum::Json(supervisor.health())).into_response()
+async fn health(State(service): State<Service>) -> Response {
+    let Answer::Json(health) = service.ask(Ask::Health).await else { return broken() };
+    ([(CACHE_CONTROL, "no-store")], axum::Json(health)).into_response()
 }
 
-async fn metrics(State(supervisor): State<Arc<Supervisor>>) -> Response {
-    match telemetry::render(|| set_gauges(&supervisor)) {
-        Some(figures) => ([(CONTENT_TYPE, FIGURES)], figures).into_response(),
-        None => StatusCode::NOT_FOUND.into_response(),
+async fn metrics(State(service): State<Service>) -> Response {
+    match service.ask(Ask::Metrics).await {
+        Answer::Text(Some(figures)) => ([(CONTENT_TYPE, FIGURES)], figures).into_response(),
+        Answer::Text(None) => StatusCode::NOT_FOUND.into_response(),
+        _ => broken(),
     }
+}
+
+/// The engine failed.
+fn broken() -> Response {
+    StatusCode::INTERNAL_SERVER_ERROR.into_response()
 }
 
 /// Figures are of all clients and all servers: whoever was granted a part of the servers sees none of them.
@@ -117,12 +134,7 @@ pub(super) async fn counted(request: Request, next: Next) -> Response {
 
 /// Keeps account of the requests that are owed an answer. While the service drains it turns away what begins something, and
 /// hears what brings something to its end.
-pub(super) async fn drain(
-    State(supervisor): State<Arc<Supervisor>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let life = supervisor.life();
+pub(super) async fn drain(State(life): State<Life>, request: Request, next: Next) -> Response {
     let owed = (request.method() == Method::POST && !is_open_ended(&request)).then(|| life.request());
     if !life.draining().is_cancelled() {
         return until_its_end(owed, next.run(request).await);

@@ -1,21 +1,23 @@
 //! A request that follows a run: to its answer, to a question, or until the client has waited long enough.
 
+use std::collections::VecDeque;
+use std::pin::Pin;
 use std::time::Duration;
 
-use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_base::telemetry;
-use lockhouse_engine::execution::{self, Answer, Showing, Shown, Status};
-use lockhouse_engine::supervisor::Supervisor;
+use lockhouse_base::principal::Principal;
+use lockhouse_messages::{
+    Answer, Course, Event, Exchange, Input, OpenQuestion, PersonWait, Request, Response, RunName, RunState,
+    RunView, Step, Unasked,
+};
 use lockhouse_protocol::ResultHandle;
-use lockhouse_upstream::ai_client::{Course, Line, PersonWait, Unasked};
 use rmcp::model::{CallToolResponse, CallToolResult, InputResponses, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::super::display::{Display, LOOK_EVERY};
-use super::super::{Front, ask, calls_again, client, code_request, content, invalid};
-use super::{Found, Run, Step};
+use super::super::{Front, ask, calls_again, client, invalid, run_code_request};
+use super::result;
 
 /// What `get_result` may be asked to wait.
 const WAIT_MAX: Duration = Duration::from_secs(600);
@@ -31,12 +33,22 @@ pub(crate) enum Tool {
 
 /// A request that follows a run.
 struct Following<'a> {
-    run: Run,
+    exchange: Exchange,
+    principal: &'a Principal,
     /// Where the run goes on without its requests.
     handle: Option<ResultHandle>,
     tool: Tool,
     arguments: &'a JsonObject,
     wait: Duration,
+    /// Whether there may be questions from before this request.
+    is_resumed: bool,
+}
+
+/// A question that a person is being asked during the request, as the older eras do.
+struct Asking<'a> {
+    key: String,
+    since: Instant,
+    answer: Pin<Box<dyn Future<Output = Result<Answer, Unasked>> + Send + 'a>>,
 }
 
 impl Front {
@@ -47,13 +59,15 @@ impl Front {
         arguments: &JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
-        match self.start(principal, arguments, context) {
-            Ok(run) => {
-                let (tool, wait) = (Tool::RunCode, self.supervisor.settings().runs.wait);
-                self.follow(Following { run, handle: None, tool, arguments, wait }, context).await
-            }
-            Err(message) => invalid(&message).into(),
-        }
+        let program = match run_code_request(arguments) {
+            Ok(program) => program,
+            Err(message) => return invalid(&message).into(),
+        };
+        let exchange = self.open(principal, context, Request::RunCode(program));
+        let (tool, wait) = (Tool::RunCode, self.engine.settings().wait);
+        let following =
+            Following { exchange, principal, handle: None, tool, arguments, wait, is_resumed: false };
+        self.follow(following, context).await
     }
 
     /// A call that comes again, with what the person said.
@@ -65,17 +79,18 @@ impl Front {
         (state, responses): (&str, InputResponses),
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
-        let run = match self.runs.suspended.resume(principal, state, arguments, responses) {
-            Ok(run) => run,
+        let exchange = match self.suspended.resume(principal, state, arguments, responses) {
+            Ok(exchange) => exchange,
             Err(message) => return invalid(message).into(),
         };
-        let wait = self.supervisor.settings().runs.wait;
+        let wait = self.engine.settings().wait;
         let (handle, wait) = match tool {
             Tool::RunCode => (None, wait),
             // The same arguments were good the first time.
             Tool::GetResult => (handle(arguments).ok(), waits(arguments, wait).unwrap_or(wait)),
         };
-        self.follow(Following { run, handle, tool, arguments, wait }, context).await
+        let following = Following { exchange, principal, handle, tool, arguments, wait, is_resumed: true };
+        self.follow(following, context).await
     }
 
     /// `get_result` of a run. None if the handle is of no run.
@@ -86,35 +101,31 @@ impl Front {
         context: &RequestContext<RoleServer>,
     ) -> Option<CallToolResponse> {
         let handle = handle(arguments).ok()?;
-        let run = match self.runs.find(principal.owner(), &handle)? {
-            Found::Over(over) => return Some(over.result.into()),
-            Found::Run(run) => run,
-        };
-        let wait = match waits(arguments, self.supervisor.settings().runs.wait) {
+        let request = Request::FollowRun(RunName::Handle(handle.clone()));
+        let mut exchange = self.open(principal, context, request);
+        match exchange.next().await {
+            Step::Over(Response::NotFound) => return None,
+            Step::Over(response) => return Some(result(response).into()),
+            Step::Event(_) => {}
+        }
+        let wait = match waits(arguments, self.engine.settings().wait) {
             Ok(wait) => wait,
             Err(message) => return Some(invalid(message).into()),
         };
         let (tool, handle) = (Tool::GetResult, Some(handle));
-        Some(self.follow(Following { run, handle, tool, arguments, wait }, context).await)
+        let following = Following { exchange, principal, handle, tool, arguments, wait, is_resumed: true };
+        Some(self.follow(following, context).await)
     }
 
-    fn start(
+    /// Begins an exchange for the client of a request.
+    pub(crate) fn open(
         &self,
         principal: &Principal,
-        arguments: &JsonObject,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Run, String> {
-        let owner = principal.owner();
-        let request = code_request(arguments, owner)?;
+        request: Request,
+    ) -> Exchange {
         let abilities = ask::abilities(context.client_capabilities());
-        let (line, followed) = Line::new(client(principal, context), principal.clone(), abilities);
-        let token = self.closing.child_token();
-        let (supervisor, stop) = (self.supervisor.clone(), token.clone());
-        let answering = async move {
-            let answer = supervisor.run_code_for(Some(line), request, &stop).await;
-            (shown(&supervisor, owner, &answer), answer.status == Status::Cancelled)
-        };
-        Ok(Run::start(owner, followed, token, answering))
+        self.engine.open(principal, client(principal, context), abilities, request)
     }
 
     async fn follow(
@@ -122,98 +133,106 @@ impl Front {
         following: Following<'_>,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
-        let Following { run, mut handle, tool, arguments, wait } = following;
+        let Following { mut exchange, principal, mut handle, tool, arguments, wait, is_resumed } = following;
         let mut until = Instant::now() + wait;
         let mut display = Display::new(context);
         let mut looking = interval_at(Instant::now() + LOOK_EVERY, LOOK_EVERY);
         looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut waiting, mut asking): (VecDeque<(OpenQuestion, Instant)>, Option<Asking<'_>>) =
+            Default::default();
+        // Once its time is over, the request is answered with what the run does then.
+        let (mut is_keeping, mut is_leaving) = (false, false);
         // What was asked while nobody followed, or had no answer the last time.
-        if calls_again(context)
-            && let Some(required) = self.runs.suspend(&run, arguments)
-        {
-            return required;
+        if is_resumed && calls_again(context) {
+            exchange.send(Input::Questions);
         }
         loop {
-            let step = tokio::select! {
+            if asking.is_none() {
+                asking = waiting.pop_front().map(|question| Asking::of(question, context));
+            }
+            let event = tokio::select! {
                 biased;
-                // rmcp drops the answer to a cancelled request.
-                () = context.ct.cancelled() => return given_up(&run),
-                step = run.next() => step,
-                () = sleep_until(until) => {
-                    handle = handle.or_else(|| self.runs.keep(&run));
-                    match &handle {
-                        Some(handle) if tool == Tool::RunCode && takes_tasks(context) => {
-                            return self.runs.task(&run, handle).await.into();
-                        }
-                        Some(handle) => return running(&run, handle).await.into(),
-                        None => until = Instant::now() + AGAIN_AFTER,
+                // rmcp drops the answer to a cancelled request. A client that cancels its request gives up the run itself.
+                () = context.ct.cancelled() => {
+                    exchange.send(Input::Cancel);
+                    return invalid("cancelled").into();
+                }
+                step = exchange.next() => match step {
+                    Step::Over(response) => return result(response).into(),
+                    Step::Event(event) => event,
+                },
+                answer = Asking::answered(&mut asking), if asking.is_some() => {
+                    if let Some(Asking { key, since, .. }) = asking.take() {
+                        exchange.send(Input::Answer(key, answer));
+                        // The time of a question is no waiting.
+                        until += since.elapsed();
                     }
                     continue;
                 }
-                _ = looking.tick(), if display.is_wanted() => {
-                    let course = run.look().await;
-                    if course.is_some() || run.is_queued() {
-                        display.look(course.as_ref(), run.age()).await;
-                    }
+                () = sleep_until(until), if asking.is_none() && !is_keeping && !is_leaving => {
+                    is_leaving = handle.is_some();
+                    is_keeping = !is_leaving;
+                    exchange.send(if is_leaving { Input::View } else { Input::Keep });
+                    continue;
+                }
+                _ = looking.tick(), if display.is_wanted() && !is_leaving => {
+                    exchange.send(Input::View);
                     continue;
                 }
             };
-            match step {
-                Step::Over(Some(over)) => return over.result.clone().into(),
-                Step::Over(None) => return invalid("the execution broke").into(),
-                Step::Progress(words) => display.show(&words).await,
-                Step::Question(posed) if calls_again(context) => {
-                    if !self.runs.suspended.has_room(run.owner()) {
-                        let _ = posed.answer.send(Err(Unasked::Busy));
-                        continue;
-                    }
-                    run.open(posed);
-                    if let Some(required) = self.runs.suspend(&run, arguments) {
-                        return required;
+            match event {
+                Event::Note(words) => display.show(&words).await,
+                Event::Kept(kept) => {
+                    (handle, is_keeping, is_leaving) = (kept, false, true);
+                    match &handle {
+                        Some(_) => exchange.send(Input::View),
+                        None => (is_leaving, until) = (false, Instant::now() + AGAIN_AFTER),
                     }
                 }
-                Step::Question(posed) => {
-                    let asked = Instant::now();
-                    let patience = posed.patience();
-                    let asking = ask::ask(&context.peer, posed.question, patience);
-                    tokio::pin!(asking);
-                    let answer = loop {
-                        tokio::select! {
-                            biased;
-                            () = context.ct.cancelled() => return given_up(&run),
-                            answer = &mut asking => break answer,
-                            over = run.over() => return over.map_or_else(
-                                || invalid("the execution broke").into(),
-                                |over| over.result.clone().into(),
-                            ),
-                            _ = looking.tick(), if display.is_wanted() => {
-                                display.look(run.look().await.as_ref(), run.age()).await;
-                            }
-                        }
-                    };
-                    let _ = posed.answer.send(answer);
-                    // The time of a question is no waiting.
-                    until += asked.elapsed();
+                Event::View(view) => match &handle {
+                    Some(handle) if is_leaving && tool == Tool::RunCode && takes_tasks(context) => {
+                        return self.task(&view, handle).into();
+                    }
+                    Some(handle) if is_leaving => return running(&view, handle).into(),
+                    _ => display.view(&view).await,
+                },
+                Event::Question(question) if calls_again(context) => {
+                    exchange.send(match self.suspended.has_room(principal.owner()) {
+                        true => Input::Questions,
+                        false => Input::Answer(question.key, Err(Unasked::Busy)),
+                    });
                 }
+                Event::Question(question) => {
+                    let until = Instant::now() + question.patience;
+                    waiting.push_back((question, until));
+                }
+                Event::Questions(questions) if self.suspended.has_room(principal.owner()) => {
+                    match self.suspended.keep(principal.owner(), exchange, questions, arguments) {
+                        Ok(required) => return required.into(),
+                        Err(back) => exchange = back,
+                    }
+                }
+                Event::Questions(_) | Event::Following(_) | Event::Passed(_) | Event::Changed(_) => {}
             }
         }
     }
 }
 
-impl super::Runs {
-    /// Answers a request with what is asked. None if nothing is, or there is no room.
-    fn suspend(&self, run: &Run, arguments: &JsonObject) -> Option<CallToolResponse> {
-        if !self.suspended.has_room(run.owner()) {
-            return None;
-        }
-        self.suspended.keep(run, arguments).map(CallToolResponse::from)
+impl<'a> Asking<'a> {
+    fn of((question, until): (OpenQuestion, Instant), context: &'a RequestContext<RoleServer>) -> Self {
+        let OpenQuestion { key, question, .. } = question;
+        let since = Instant::now();
+        let asked = ask::ask(&context.peer, question, until.saturating_duration_since(since));
+        Self { key, since, answer: Box::pin(asked) }
     }
-}
 
-/// A client that cancels its request gives up the run itself.
-fn given_up(run: &Run) -> CallToolResponse {
-    run.cancel();
-    invalid("cancelled").into()
+    /// Waits for the answer; for ever if nothing is asked.
+    async fn answered(asking: &mut Option<Self>) -> Result<Answer, Unasked> {
+        match asking {
+            Some(asking) => asking.answer.as_mut().await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 fn takes_tasks(context: &RequestContext<RoleServer>) -> bool {
@@ -221,32 +240,32 @@ fn takes_tasks(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// What is told of a run that goes on.
-async fn running(run: &Run, handle: &ResultHandle) -> CallToolResult {
+fn running(view: &RunView, handle: &ResultHandle) -> CallToolResult {
     let mut progress = Map::new();
     let mut told = json!({
-        "execution": run.execution().to_string(), "status": "running", "handle": handle.as_str(),
+        "execution": view.execution.to_string(), "status": "running", "handle": handle.as_str(),
     });
-    progress.insert("elapsed_s".into(), seconds(run.age()));
-    if run.is_queued() {
+    progress.insert("elapsed_s".into(), seconds(view.age));
+    if matches!(view.state, RunState::Queued) {
         progress.insert("waiting".into(), "for a worker".into());
     }
     let mut hint =
         "the program goes on: get_result(handle) waits for its answer; do not run it again".to_owned();
-    if let Some(Course { calls, under_way, person, stdout, .. }) = run.look().await {
+    if let Some(Course { calls, under_way, person, stdout, .. }) = view.course() {
         if let Some(PersonWait { about, since }) = person {
             progress.insert("waiting".into(), "for a person".into());
             progress.insert("waiting_for".into(), about.as_str().into());
-            progress.insert("waiting_s".into(), seconds(since));
+            progress.insert("waiting_s".into(), seconds(*since));
             hint = format!(
                 "the program waits for a person ({about}): get_result(handle) waits for its answer; do not run it again"
             );
         }
-        progress.insert("calls".into(), calls.into());
+        progress.insert("calls".into(), (*calls).into());
         if !under_way.is_empty() {
             progress.insert("under_way".into(), json!(under_way));
         }
         if !stdout.is_empty() {
-            progress.insert("stdout_tail".into(), stdout.into());
+            progress.insert("stdout_tail".into(), stdout.as_str().into());
         }
     }
     told["progress"] = progress.into();
@@ -256,22 +275,6 @@ async fn running(run: &Run, handle: &ResultHandle) -> CallToolResult {
 
 fn seconds(duration: Duration) -> Value {
     (duration.as_millis() as f64 / 1000.0).into()
-}
-
-fn shown(supervisor: &Supervisor, owner: Owner, answer: &Answer) -> CallToolResult {
-    let keep = |json: &str| supervisor.results().keep(owner, json);
-    let limit = supervisor.settings().shown_bytes;
-    let more = "get_result(handle)";
-    let Shown { json, files } =
-        execution::shown(answer, &Showing { limit, more, takes_files: true, keep: &keep });
-    telemetry::kept_out(json["stats"]["bytes_kept_out"].as_u64().unwrap_or(0));
-    let mut result = match answer.status {
-        Status::Ok => CallToolResult::structured(json),
-        _ => CallToolResult::structured_error(json),
-    };
-    let blocks = files.into_iter().enumerate();
-    result.content.extend(blocks.map(|(index, file)| content::block(answer.execution, index + 1, file)));
-    result
 }
 
 /// The handle among the arguments of `get_result`.

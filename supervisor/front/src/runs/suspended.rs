@@ -1,28 +1,30 @@
-//! Requests that were answered with a question: their runs, until the client calls again with what the person said.
+//! Requests that were answered with a question: their exchanges, until the client calls again with what the person said.
 
-use parking_lot::{Mutex, MutexGuard};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use lockhouse_base::principal::{Owner, Principal};
-use rmcp::model::{InputRequiredResult, InputResponses, JsonObject};
+use lockhouse_messages::{Answer, Exchange, Input, OpenQuestion};
+use parking_lot::{Mutex, MutexGuard};
+use rmcp::model::{InputRequest, InputRequiredResult, InputResponses, JsonObject};
 
-use super::run::Run;
+use super::super::ask;
 
 /// Requests whose client is to call again, at one time; and those of one client.
 const SUSPENDED_MAX: usize = 256;
 const OF_ONE_MAX: usize = 16;
 
-/// Runs whose client was asked something and is to call again.
+/// Requests whose client was asked something and is to call again.
 #[derive(Clone, Default)]
-pub(super) struct Suspended {
+pub(crate) struct Suspended {
     requests: Arc<Mutex<HashMap<String, Waiting>>>,
 }
 
 struct Waiting {
     /// Whoever else comes with its handle finds nothing.
     owner: Owner,
-    run: Run,
+    exchange: Exchange,
     /// Of the questions that were put.
     keys: Vec<String>,
     /// A call that comes back is the same call.
@@ -37,30 +39,36 @@ impl Suspended {
         requests.len() < SUSPENDED_MAX && own < OF_ONE_MAX
     }
 
-    /// Keeps a run until its client comes back, or the time for its questions is up; one that nobody else keeps is then
-    /// cancelled. None if nothing is asked any more.
-    pub(super) fn keep(&self, run: &Run, arguments: &JsonObject) -> Option<InputRequiredResult> {
-        let (asked, until) = run.asked()?;
+    /// Keeps an exchange until its client comes back, or the time for its questions is up; a run that nobody else follows or
+    /// keeps is then cancelled. The exchange itself if there is nothing to ask.
+    pub(super) fn keep(
+        &self,
+        owner: Owner,
+        exchange: Exchange,
+        questions: Vec<OpenQuestion>,
+        arguments: &JsonObject,
+    ) -> Result<InputRequiredResult, Exchange> {
+        let (asked, patience) = requests(&exchange, questions);
+        let Some(patience) = patience else { return Err(exchange) };
         let (name, arguments) = (new_handle(), arguments.clone());
         let keys = asked.keys().cloned().collect();
-        let waiting = Waiting { owner: run.owner(), run: run.clone(), keys, arguments };
-        self.requests().insert(name.clone(), waiting);
-        let (requests, to_end) = (self.clone(), name.clone());
+        self.requests().insert(name.clone(), Waiting { owner, exchange, keys, arguments });
+        let (suspended, to_end) = (self.clone(), name.clone());
         tokio::spawn(async move {
-            tokio::time::sleep_until(until.into()).await;
-            requests.requests().remove(&to_end);
+            tokio::time::sleep(patience).await;
+            suspended.requests().remove(&to_end);
         });
-        Some(InputRequiredResult::new(Some(asked), Some(name)))
+        Ok(InputRequiredResult::new(Some(asked), Some(name)))
     }
 
-    /// The run that a client comes back to, with what the person said handed over.
+    /// The exchange that a client comes back to, with what the person said handed over.
     pub(super) fn resume(
         &self,
         principal: &Principal,
         state: &str,
         arguments: &JsonObject,
-        responses: InputResponses,
-    ) -> Result<Run, &'static str> {
+        mut responses: InputResponses,
+    ) -> Result<Exchange, &'static str> {
         let mut requests = self.requests();
         let own = |waiting: &&Waiting| waiting.owner == principal.owner();
         let waiting = requests.get(state).filter(own).ok_or(
@@ -69,14 +77,37 @@ impl Suspended {
         if waiting.arguments != *arguments {
             return Err("an answer comes with the same arguments as the call that it is for");
         }
-        let Some(Waiting { run, keys, .. }) = requests.remove(state) else { return Err("it is gone") };
-        run.answered_with(&keys, responses);
-        Ok(run)
+        let Some(Waiting { exchange, keys, .. }) = requests.remove(state) else { return Err("it is gone") };
+        drop(requests);
+        // Whatever has no answer among these was let be.
+        for key in keys {
+            let answer = responses.remove(&key).map_or(Answer::Cancel, ask::meaning);
+            exchange.send(Input::Answer(key, Ok(answer)));
+        }
+        Ok(exchange)
     }
 
     fn requests(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
         self.requests.lock()
     }
+}
+
+/// The questions as MCP puts them, and how long the most patient of them waits. One that MCP cannot put is answered so.
+pub(super) fn requests(
+    exchange: &Exchange,
+    questions: Vec<OpenQuestion>,
+) -> (BTreeMap<String, InputRequest>, Option<Duration>) {
+    let (mut asked, mut most) = (BTreeMap::new(), None);
+    for OpenQuestion { key, question, patience } in questions {
+        match ask::input_request(question) {
+            Ok(request) => {
+                asked.insert(key, request);
+                most = most.max(Some(patience));
+            }
+            Err(unasked) => exchange.send(Input::Answer(key, Err(unasked))),
+        }
+    }
+    (asked, most)
 }
 
 /// More than anybody guesses: 148 bits of the kernel's randomness.

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_messages::PersonWait;
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -17,14 +18,6 @@ struct Questions {
     last: u64,
     /// What each is about, and since when it is open.
     open: BTreeMap<u64, (String, Instant)>,
-}
-
-/// What an execution waits for that a person decides.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PersonWait {
-    /// In words: a call that needs their approval, or a server with a question.
-    pub about: String,
-    pub since: Duration,
 }
 
 impl Default for OpenQuestions {

@@ -1,13 +1,12 @@
 //! What a run is doing, for whoever asks while it goes on. A run that nobody asks about makes nothing of it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::PersonWait;
+use lockhouse_messages::Course;
 
 /// Those who ask about one run at one time; whoever comes besides is told nothing.
 const ASKING_MAX: usize = 4;
@@ -15,21 +14,6 @@ const ASKING_MAX: usize = 4;
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Bytes of the end of what it printed.
 pub const TAIL_BYTES_MAX: usize = 1_000;
-
-/// What a run is doing.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Course {
-    /// Since its worker has the code.
-    pub elapsed: Duration,
-    /// That have their answer.
-    pub calls: usize,
-    /// How many have none yet, by what they are asked of.
-    pub under_way: BTreeMap<String, usize>,
-    /// What it waits for that a person decides.
-    pub person: Option<PersonWait>,
-    /// The end of what it printed.
-    pub stdout: String,
-}
 
 type Asked = oneshot::Sender<Course>;
 

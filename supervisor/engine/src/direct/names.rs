@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use data_encoding::HEXLOWER;
+use lockhouse_messages::TOOL_NAMES;
 use lockhouse_protocol::ServerName;
 use sha2::{Digest, Sha256};
-
-use crate::tools;
-use data_encoding::HEXLOWER;
 
 /// Characters of a name. AI clients put `mcp__lockhouse__` before it, and some take no more than 64 in all.
 const NAME_CHARS_MAX: usize = 64 - "mcp__lockhouse__".len();
@@ -31,7 +30,7 @@ impl Names {
         let mut names = Self::default();
         for (server, name, Exposed { name: exposed, .. }) in as_they_are.into_iter().chain(clipped) {
             let thing = (server.clone(), name.to_owned());
-            if tools::NAMES.contains(&exposed.as_str()) || names.things.contains_key(&exposed) {
+            if TOOL_NAMES.contains(&exposed.as_str()) || names.things.contains_key(&exposed) {
                 names.refused.push(format!("{server}.{name} as {exposed}"));
                 continue;
             }

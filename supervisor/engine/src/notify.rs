@@ -6,8 +6,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crate::supervisor::Supervisor;
 use lockhouse_base::language::Language;
-use lockhouse_engine::supervisor::Supervisor;
 use sd_notify::NotifyState;
 
 /// Between two looks at whether the line of how it is has changed.

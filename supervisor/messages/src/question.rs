@@ -3,10 +3,11 @@
 use lockhouse_base::json::{self, JsonFault};
 use lockhouse_policies::printable;
 use lockhouse_protocol::ServerName;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// Bytes of a question as its server sent it.
-pub(super) const QUESTION_BYTES_MAX: usize = 32 * 1024;
+pub const QUESTION_BYTES_MAX: usize = 32 * 1024;
 /// And of what it asks a model.
 const SAMPLING_BYTES_MAX: usize = 256 * 1024;
 const MESSAGE_CHARS_MAX: usize = 2_000;
@@ -25,7 +26,7 @@ pub enum Mode {
 }
 
 /// A question that may be shown.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Question {
     /// A form of flat fields.
     Form { message: String, schema: Value },

@@ -7,8 +7,9 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use lockhouse_base::principal::Owner;
 use lockhouse_policies::Rate;
+
+use crate::principal::Owner;
 
 /// Accounts that are kept; above that, those that are full are forgotten.
 const ACCOUNTS_MAX: usize = 10_000;

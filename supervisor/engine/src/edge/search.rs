@@ -1,13 +1,10 @@
 //! `search_tools`: what a model is shown of the tools that fit, within what one answer may have.
 
-use lockhouse_base::language::Language;
-use lockhouse_base::principal::Principal;
-use lockhouse_engine::supervisor::Supervisor;
-use lockhouse_gate::Search;
-use lockhouse_policies::ClientName;
-use lockhouse_protocol::Detail;
-use rmcp::model::JsonObject;
+use lockhouse_messages::Search;
 use serde_json::{Value, json};
+
+use crate::direct::Client;
+use crate::supervisor::Supervisor;
 
 /// Tools that one answer has at most.
 const LIMIT: usize = 10;
@@ -18,46 +15,12 @@ const FOLDED_CHARS: usize = 600;
 /// Servers that are named with what was left out.
 const SERVERS_MAX: usize = 8;
 
-/// The arguments.
-pub(super) struct Asked<'a> {
-    query: &'a str,
-    detail: Detail,
-    language: Language,
-}
-
-impl<'a> Asked<'a> {
-    pub(super) fn of(arguments: &'a JsonObject) -> Result<Self, &'static str> {
-        let query = match arguments.get("query") {
-            None => "",
-            Some(Value::String(query)) => query,
-            Some(_) => return Err("query must be a string"),
-        };
-        let detail = match arguments.get("detail") {
-            None | Some(Value::Null) => Some(Detail::default()),
-            Some(detail) => detail.as_str().and_then(Detail::named),
-        };
-        let detail = detail.ok_or(r#"detail must be "names", "signatures" or "full""#)?;
-        let language = match arguments.get("language").map(Value::as_str) {
-            None => Language::Python,
-            Some(Some("python")) => Language::Python,
-            Some(Some("typescript" | "javascript")) => Language::Typescript,
-            Some(_) => return Err(r#"language must be "python" or "typescript""#),
-        };
-        Ok(Self { query, detail, language })
-    }
-}
-
-pub(super) async fn search(
-    supervisor: &Supervisor,
-    principal: &Principal,
-    asked: &Asked<'_>,
-    client: Option<&ClientName>,
-) -> Value {
+pub(super) async fn search(supervisor: &Supervisor, client: &Client, asked: &Search) -> Value {
     let gate = supervisor.gate();
-    let scope = gate.granted(principal);
+    let scope = gate.granted(&client.principal);
     let language = Some(asked.language);
-    let search = Search { query: asked.query, limit: LIMIT, detail: asked.detail, language };
-    let found = gate.search(&scope, client, search).await;
+    let search = lockhouse_gate::Search { query: &asked.query, limit: LIMIT, detail: asked.detail, language };
+    let found = gate.search(&scope, client.name.as_ref(), search).await;
     let limit = supervisor.settings().shown_bytes;
     let (mut shown, mut left_out, mut bytes) = (Vec::new(), found.left_out, 0);
     for tool in found.tools {

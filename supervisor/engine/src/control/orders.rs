@@ -1,8 +1,8 @@
 //! What a person asks, in one line that has one answer.
 
-use lockhouse_engine::executions::ListedRun;
-use lockhouse_engine::sessions::{Listed, Which};
-use lockhouse_engine::supervisor::Supervisor;
+use crate::executions::ListedRun;
+use crate::sessions::{Listed, Which};
+use crate::supervisor::Supervisor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -3,8 +3,8 @@
 use std::io::{Error, ErrorKind, Result};
 use std::time::Duration;
 
+use crate::supervisor::Supervisor;
 use interprocess::local_socket::tokio::Stream;
-use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_gate::{FromPerson, FromSupervisor, Seat, Watcher};
 use serde::Serialize;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};

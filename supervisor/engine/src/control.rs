@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use crate::supervisor::Supervisor;
 use interprocess::local_socket::tokio::{Listener, Stream};
 use interprocess::local_socket::traits::StreamCommon;
 use interprocess::local_socket::traits::tokio::Listener as _;
 use interprocess::local_socket::{GenericFilePath, ListenerOptions, ToFsName};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use lockhouse_audit::Person;
-use lockhouse_engine::supervisor::Supervisor;
 use nix::unistd::geteuid;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
