@@ -30,11 +30,32 @@ pub(super) async fn ask(
     question: Question,
     patience: Duration,
 ) -> Result<Answer, Unasked> {
+    if let Question::Sampling(parameters) = question {
+        return ask_model(peer, parameters, patience).await;
+    }
     let parameters = parameters(question)?;
     match peer.create_elicitation_with_timeout(parameters, Some(patience)).await {
         Ok(result) => Ok(answer(result)),
         Err(ServiceError::Timeout { .. }) => Ok(Answer::Silence),
         Err(_) => Err(Unasked::Unable),
+    }
+}
+
+#[expect(deprecated)]
+async fn ask_model(
+    peer: &Peer<RoleServer>,
+    parameters: Value,
+    patience: Duration,
+) -> Result<Answer, Unasked> {
+    let parameters: rmcp::model::CreateMessageRequestParams =
+        serde_json::from_value(parameters).map_err(|_| Unasked::Unable)?;
+    match tokio::time::timeout(patience, peer.create_message(parameters)).await {
+        Ok(Ok(message)) => serde_json::to_value(message)
+            .map(|message| Answer::Accept(Some(message)))
+            .map_err(|_| Unasked::Unable),
+        Ok(Err(ServiceError::McpError(_))) => Ok(Answer::Decline),
+        Ok(Err(_)) => Err(Unasked::Unable),
+        Err(_) => Ok(Answer::Silence),
     }
 }
 

@@ -5,6 +5,7 @@
 pub mod access;
 mod arguments;
 mod ask;
+mod asking;
 mod content;
 mod direct;
 mod display;

@@ -2,6 +2,7 @@
 //! goes on in the engine without a request, and any later request of the same client follows it again by its handle.
 
 mod follow;
+mod running;
 mod suspended;
 mod tasks;
 

@@ -1,9 +1,8 @@
 //! One call of an AI client to a server that it has directly, until it has landed: what the server and Lockhouse say and ask
 //! meanwhile.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use lockhouse_base::principal::{Owner, Principal};
 use lockhouse_messages::{
@@ -11,9 +10,10 @@ use lockhouse_messages::{
 };
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{CustomNotification, ErrorData, InputRequiredResult, InputResponses, ServerNotification};
-use rmcp::service::{Peer, RequestContext, RoleServer};
+use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 
+use crate::asking::Asking;
 use crate::runs::new_handle;
 use crate::{ask, calls_again};
 
@@ -60,39 +60,19 @@ pub(super) async fn follow(
     context: &RequestContext<RoleServer>,
     logs: Option<u8>,
 ) -> Answered {
-    let mut waiting: VecDeque<(OpenQuestion, Instant)> = VecDeque::new();
+    let mut asking = Asking::new(&context.peer);
     loop {
-        let event = match waiting.pop_front() {
-            Some((question, until)) => {
-                let OpenQuestion { key, question, .. } = question;
-                let asking = put(&context.peer, question, until.saturating_duration_since(Instant::now()));
-                tokio::pin!(asking);
-                let answer = loop {
-                    let event = tokio::select! {
-                        biased;
-                        answer = &mut asking => break answer,
-                        step = call.next() => match step {
-                            Step::Over(response) => return Answered::Landed(response),
-                            Step::Event(event) => event,
-                        },
-                        () = context.ct.cancelled() => return cancelled(),
-                    };
-                    match event {
-                        Event::Question(question) => waiting.push_back(with_deadline(question)),
-                        event => pass(event, context, logs).await,
-                    }
-                };
-                call.send(Input::Answer(key, answer));
+        let event = tokio::select! {
+            biased;
+            answered = asking.answered(), if asking.is_open() => {
+                call.send(Input::Answer(answered.key, answered.answer));
                 continue;
             }
-            None => tokio::select! {
-                biased;
-                step = call.next() => match step {
-                    Step::Over(response) => return Answered::Landed(response),
-                    Step::Event(event) => event,
-                },
-                () = context.ct.cancelled() => return cancelled(),
+            step = call.next() => match step {
+                Step::Over(response) => return Answered::Landed(response),
+                Step::Event(event) => event,
             },
+            () = context.ct.cancelled() => return cancelled(),
         };
         match event {
             Event::Question(question) if calls_again(context) => {
@@ -101,15 +81,10 @@ pub(super) async fn follow(
                     Err(back) => call = back,
                 }
             }
-            Event::Question(question) => waiting.push_back(with_deadline(question)),
+            Event::Question(question) => asking.add(question),
             event => pass(event, context, logs).await,
         }
     }
-}
-
-fn with_deadline(question: OpenQuestion) -> (OpenQuestion, Instant) {
-    let until = Instant::now() + question.patience;
-    (question, until)
 }
 
 /// rmcp drops the answer to a cancelled request.
@@ -143,22 +118,6 @@ fn severity(line: &Value) -> u8 {
     let level = line.get("level").and_then(Value::as_str);
     let number = SEVERITIES.iter().position(|severity| Some(*severity) == level);
     number.and_then(|number| u8::try_from(number).ok()).unwrap_or_default()
-}
-
-/// Asks during the call, as the older eras do.
-#[expect(deprecated)]
-async fn put(peer: &Peer<RoleServer>, question: Question, patience: Duration) -> Result<Answer, Unasked> {
-    let Question::Sampling(parameters) = question else { return ask::ask(peer, question, patience).await };
-    let parameters: rmcp::model::CreateMessageRequestParams =
-        serde_json::from_value(parameters).map_err(|_| Unasked::Unable)?;
-    match tokio::time::timeout(patience, peer.create_message(parameters)).await {
-        Ok(Ok(message)) => serde_json::to_value(message)
-            .map(|message| Answer::Accept(Some(message)))
-            .map_err(|_| Unasked::Unable),
-        Ok(Err(rmcp::service::ServiceError::McpError(_))) => Ok(Answer::Decline),
-        Ok(Err(_)) => Err(Unasked::Unable),
-        Err(_) => Ok(Answer::Silence),
-    }
 }
 
 impl Held {

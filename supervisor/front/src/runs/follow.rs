@@ -1,23 +1,23 @@
 //! A request that follows a run: to its answer, to a question, or until the client has waited long enough.
 
-use std::collections::VecDeque;
-use std::pin::Pin;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_messages::{
-    Answer, Course, Event, Exchange, Input, OpenQuestion, PersonWait, Request, Response, RunName, RunState,
-    RunView, Step, Unasked,
+    Event, Exchange, Input, OpenQuestion, Request, Response, RunName, RunView, Step, Unasked,
 };
 use lockhouse_protocol::ResultHandle;
-use rmcp::model::{CallToolResponse, CallToolResult, InputResponses, JsonObject};
+use rmcp::model::{CallToolResponse, InputResponses, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::super::display::{Display, LOOK_EVERY};
 use super::super::{Front, ask, calls_again, client, invalid, run_code_request};
 use super::result;
+use super::running::running;
+use crate::asking::Asking;
 
 /// What `get_result` may be asked to wait.
 const WAIT_MAX: Duration = Duration::from_secs(600);
@@ -42,13 +42,8 @@ struct Following<'a> {
     wait: Duration,
     /// Whether there may be questions from before this request.
     is_resumed: bool,
-}
-
-/// A question that a person is being asked during the request, as the older eras do.
-struct Asking<'a> {
-    key: String,
-    since: Instant,
-    answer: Pin<Box<dyn Future<Output = Result<Answer, Unasked>> + Send + 'a>>,
+    /// Questions that have their answers: the engine may have named them before it had these.
+    answered: Vec<String>,
 }
 
 impl Front {
@@ -65,8 +60,16 @@ impl Front {
         };
         let exchange = self.open(principal, context, Request::RunCode(program));
         let (tool, wait) = (Tool::RunCode, self.engine.settings().wait);
-        let following =
-            Following { exchange, principal, handle: None, tool, arguments, wait, is_resumed: false };
+        let following = Following {
+            exchange,
+            principal,
+            handle: None,
+            tool,
+            arguments,
+            wait,
+            is_resumed: false,
+            answered: Vec::new(),
+        };
         self.follow(following, context).await
     }
 
@@ -79,8 +82,8 @@ impl Front {
         (state, responses): (&str, InputResponses),
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
-        let exchange = match self.suspended.resume(principal, state, arguments, responses) {
-            Ok(exchange) => exchange,
+        let (exchange, answered) = match self.suspended.resume(principal, state, arguments, responses) {
+            Ok(resumed) => resumed,
             Err(message) => return invalid(message).into(),
         };
         let wait = self.engine.settings().wait;
@@ -89,7 +92,8 @@ impl Front {
             // The same arguments were good the first time.
             Tool::GetResult => (handle(arguments).ok(), waits(arguments, wait).unwrap_or(wait)),
         };
-        let following = Following { exchange, principal, handle, tool, arguments, wait, is_resumed: true };
+        let following =
+            Following { exchange, principal, handle, tool, arguments, wait, is_resumed: true, answered };
         self.follow(following, context).await
     }
 
@@ -113,7 +117,16 @@ impl Front {
             Err(message) => return Some(invalid(message).into()),
         };
         let (tool, handle) = (Tool::GetResult, Some(handle));
-        let following = Following { exchange, principal, handle, tool, arguments, wait, is_resumed: true };
+        let following = Following {
+            exchange,
+            principal,
+            handle,
+            tool,
+            arguments,
+            wait,
+            is_resumed: true,
+            answered: Vec::new(),
+        };
         Some(self.follow(following, context).await)
     }
 
@@ -133,148 +146,149 @@ impl Front {
         following: Following<'_>,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
-        let Following { mut exchange, principal, mut handle, tool, arguments, wait, is_resumed } = following;
-        let mut until = Instant::now() + wait;
-        let mut display = Display::new(context);
+        // What was asked while nobody followed, or had no answer the last time.
+        if following.is_resumed && calls_again(context) {
+            following.exchange.send(Input::Questions);
+        }
+        let mut state = State {
+            front: self,
+            context,
+            until: Instant::now() + following.wait,
+            display: Display::new(context),
+            asking: Asking::new(&context.peer),
+            end: End::NotYet,
+            following,
+        };
         let mut looking = interval_at(Instant::now() + LOOK_EVERY, LOOK_EVERY);
         looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut waiting, mut asking): (VecDeque<(OpenQuestion, Instant)>, Option<Asking<'_>>) =
-            Default::default();
-        // Once its time is over, the request is answered with what the run does then.
-        let (mut is_keeping, mut is_leaving) = (false, false);
-        // What was asked while nobody followed, or had no answer the last time.
-        if is_resumed && calls_again(context) {
-            exchange.send(Input::Questions);
-        }
         loop {
-            if asking.is_none() {
-                asking = waiting.pop_front().map(|question| Asking::of(question, context));
-            }
+            let is_waiting = state.end == End::NotYet;
             let event = tokio::select! {
                 biased;
                 // rmcp drops the answer to a cancelled request. A client that cancels its request gives up the run itself.
                 () = context.ct.cancelled() => {
-                    exchange.send(Input::Cancel);
+                    state.following.exchange.send(Input::Cancel);
                     return invalid("cancelled").into();
                 }
-                step = exchange.next() => match step {
+                step = state.following.exchange.next() => match step {
                     Step::Over(response) => return result(response).into(),
                     Step::Event(event) => event,
                 },
-                answer = Asking::answered(&mut asking), if asking.is_some() => {
-                    if let Some(Asking { key, since, .. }) = asking.take() {
-                        exchange.send(Input::Answer(key, answer));
-                        // The time of a question is no waiting.
-                        until += since.elapsed();
-                    }
+                answered = state.asking.answered(), if state.asking.is_open() => {
+                    // The time of a question is no waiting.
+                    state.until += answered.took;
+                    state.following.exchange.send(Input::Answer(answered.key, answered.answer));
                     continue;
                 }
-                () = sleep_until(until), if asking.is_none() && !is_keeping && !is_leaving => {
-                    is_leaving = handle.is_some();
-                    is_keeping = !is_leaving;
-                    exchange.send(if is_leaving { Input::View } else { Input::Keep });
+                () = sleep_until(state.until), if is_waiting && !state.asking.is_open() => {
+                    state.leave();
                     continue;
                 }
-                _ = looking.tick(), if display.is_wanted() && !is_leaving => {
-                    exchange.send(Input::View);
+                _ = looking.tick(), if state.display.is_wanted() && is_waiting => {
+                    state.following.exchange.send(Input::View);
                     continue;
                 }
             };
-            match event {
-                Event::Note(words) => display.show(&words).await,
-                Event::Kept(kept) => {
-                    (handle, is_keeping, is_leaving) = (kept, false, true);
-                    match &handle {
-                        Some(_) => exchange.send(Input::View),
-                        None => (is_leaving, until) = (false, Instant::now() + AGAIN_AFTER),
-                    }
+            state = match state.on(event).await {
+                ControlFlow::Continue(state) => state,
+                ControlFlow::Break(response) => return response,
+            };
+        }
+    }
+}
+
+/// How far a request is with ending before its run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    NotYet,
+    /// The engine is asked to let the run go on without it.
+    Keeping,
+    /// It is answered with what the run does, once that is known.
+    Leaving,
+}
+
+/// A request that follows a run, between two events.
+struct State<'a> {
+    front: &'a Front,
+    context: &'a RequestContext<RoleServer>,
+    following: Following<'a>,
+    /// When the client has waited long enough.
+    until: Instant,
+    display: Display,
+    asking: Asking,
+    end: End,
+}
+
+impl<'a> State<'a> {
+    /// The client has waited long enough.
+    fn leave(&mut self) {
+        let (end, input) = match self.following.handle {
+            Some(_) => (End::Leaving, Input::View),
+            None => (End::Keeping, Input::Keep),
+        };
+        self.end = end;
+        self.following.exchange.send(input);
+    }
+
+    /// Takes in what the engine says. The response, if the request ends with it.
+    async fn on(mut self, event: Event) -> ControlFlow<CallToolResponse, Self> {
+        match event {
+            Event::Note(words) => self.display.show(&words).await,
+            Event::Kept(handle) => self.kept(handle),
+            Event::View(view) => match &self.following.handle {
+                Some(handle) if self.end == End::Leaving => {
+                    return ControlFlow::Break(self.goes_on(&view, handle));
                 }
-                Event::View(view) => match &handle {
-                    Some(handle) if is_leaving && tool == Tool::RunCode && takes_tasks(context) => {
-                        return self.task(&view, handle).into();
-                    }
-                    Some(handle) if is_leaving => return running(&view, handle).into(),
-                    _ => display.view(&view).await,
-                },
-                Event::Question(question) if calls_again(context) => {
-                    exchange.send(match self.suspended.has_room(principal.owner()) {
-                        true => Input::Questions,
-                        false => Input::Answer(question.key, Err(Unasked::Busy)),
-                    });
-                }
-                Event::Question(question) => {
-                    let until = Instant::now() + question.patience;
-                    waiting.push_back((question, until));
-                }
-                Event::Questions(questions) if self.suspended.has_room(principal.owner()) => {
-                    match self.suspended.keep(principal.owner(), exchange, questions, arguments) {
-                        Ok(required) => return required.into(),
-                        Err(back) => exchange = back,
-                    }
-                }
-                Event::Questions(_) | Event::Following(_) | Event::Passed(_) | Event::Changed(_) => {}
+                _ => self.display.view(&view).await,
+            },
+            Event::Question(question) if calls_again(self.context) => {
+                let has_room = self.front.suspended.has_room(self.following.principal.owner());
+                self.following.exchange.send(match has_room {
+                    true => Input::Questions,
+                    false => Input::Answer(question.key, Err(Unasked::Busy)),
+                });
+            }
+            Event::Question(question) => self.asking.add(question),
+            Event::Questions(questions) => return self.suspend(questions),
+            Event::Following(_) | Event::Passed(_) | Event::Changed(_) => {}
+        }
+        ControlFlow::Continue(self)
+    }
+
+    /// Whether the run goes on without this request; it is tried again if not.
+    fn kept(&mut self, handle: Option<ResultHandle>) {
+        self.following.handle = handle;
+        match self.following.handle {
+            Some(_) => self.leave(),
+            None => (self.end, self.until) = (End::NotYet, Instant::now() + AGAIN_AFTER),
+        }
+    }
+
+    fn goes_on(&self, view: &RunView, handle: &ResultHandle) -> CallToolResponse {
+        let capabilities = self.context.client_capabilities();
+        let takes_tasks = capabilities.is_some_and(|capabilities| capabilities.supports_tasks());
+        match self.following.tool {
+            Tool::RunCode if takes_tasks => self.front.task(view, handle).into(),
+            Tool::RunCode | Tool::GetResult => running(view, handle).into(),
+        }
+    }
+
+    /// Answers the request with questions, as the newest era does. It goes on if there is nothing to ask, or no room.
+    fn suspend(mut self, mut questions: Vec<OpenQuestion>) -> ControlFlow<CallToolResponse, Self> {
+        let owner = self.following.principal.owner();
+        if !self.front.suspended.has_room(owner) {
+            return ControlFlow::Continue(self);
+        }
+        questions.retain(|question| !self.following.answered.contains(&question.key));
+        let Following { exchange, arguments, .. } = self.following;
+        match self.front.suspended.keep(owner, exchange, questions, arguments) {
+            Ok(required) => ControlFlow::Break(required.into()),
+            Err(exchange) => {
+                self.following = Following { exchange, ..self.following };
+                ControlFlow::Continue(self)
             }
         }
     }
-}
-
-impl<'a> Asking<'a> {
-    fn of((question, until): (OpenQuestion, Instant), context: &'a RequestContext<RoleServer>) -> Self {
-        let OpenQuestion { key, question, .. } = question;
-        let since = Instant::now();
-        let asked = ask::ask(&context.peer, question, until.saturating_duration_since(since));
-        Self { key, since, answer: Box::pin(asked) }
-    }
-
-    /// Waits for the answer; for ever if nothing is asked.
-    async fn answered(asking: &mut Option<Self>) -> Result<Answer, Unasked> {
-        match asking {
-            Some(asking) => asking.answer.as_mut().await,
-            None => std::future::pending().await,
-        }
-    }
-}
-
-fn takes_tasks(context: &RequestContext<RoleServer>) -> bool {
-    context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks())
-}
-
-/// What is told of a run that goes on.
-fn running(view: &RunView, handle: &ResultHandle) -> CallToolResult {
-    let mut progress = Map::new();
-    let mut told = json!({
-        "execution": view.execution.to_string(), "status": "running", "handle": handle.as_str(),
-    });
-    progress.insert("elapsed_s".into(), seconds(view.age));
-    if matches!(view.state, RunState::Queued) {
-        progress.insert("waiting".into(), "for a worker".into());
-    }
-    let mut hint =
-        "the program goes on: get_result(handle) waits for its answer; do not run it again".to_owned();
-    if let Some(Course { calls, under_way, person, stdout, .. }) = view.course() {
-        if let Some(PersonWait { about, since }) = person {
-            progress.insert("waiting".into(), "for a person".into());
-            progress.insert("waiting_for".into(), about.as_str().into());
-            progress.insert("waiting_s".into(), seconds(*since));
-            hint = format!(
-                "the program waits for a person ({about}): get_result(handle) waits for its answer; do not run it again"
-            );
-        }
-        progress.insert("calls".into(), (*calls).into());
-        if !under_way.is_empty() {
-            progress.insert("under_way".into(), json!(under_way));
-        }
-        if !stdout.is_empty() {
-            progress.insert("stdout_tail".into(), stdout.as_str().into());
-        }
-    }
-    told["progress"] = progress.into();
-    told["hint"] = hint.into();
-    CallToolResult::structured(told)
-}
-
-fn seconds(duration: Duration) -> Value {
-    (duration.as_millis() as f64 / 1000.0).into()
 }
 
 /// The handle among the arguments of `get_result`.

@@ -61,14 +61,14 @@ impl Suspended {
         Ok(InputRequiredResult::new(Some(asked), Some(name)))
     }
 
-    /// The exchange that a client comes back to, with what the person said handed over.
+    /// The exchange that a client comes back to, with what the person said handed over, and the keys of those questions.
     pub(super) fn resume(
         &self,
         principal: &Principal,
         state: &str,
         arguments: &JsonObject,
         mut responses: InputResponses,
-    ) -> Result<Exchange, &'static str> {
+    ) -> Result<(Exchange, Vec<String>), &'static str> {
         let mut requests = self.requests();
         let own = |waiting: &&Waiting| waiting.owner == principal.owner();
         let waiting = requests.get(state).filter(own).ok_or(
@@ -80,11 +80,11 @@ impl Suspended {
         let Some(Waiting { exchange, keys, .. }) = requests.remove(state) else { return Err("it is gone") };
         drop(requests);
         // Whatever has no answer among these was let be.
-        for key in keys {
-            let answer = responses.remove(&key).map_or(Answer::Cancel, ask::meaning);
-            exchange.send(Input::Answer(key, Ok(answer)));
+        for key in &keys {
+            let answer = responses.remove(key).map_or(Answer::Cancel, ask::meaning);
+            exchange.send(Input::Answer(key.clone(), Ok(answer)));
         }
-        Ok(exchange)
+        Ok((exchange, keys))
     }
 
     fn requests(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
