@@ -38,10 +38,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 14] = [
     (
         "lockhouse",
         "supervisor/src",
-        &[
-            "protocol", "policies", "base", "messages", "catalog", "audit", "pool", "upstream", "gate",
-            "engine", "front",
-        ],
+        &["protocol", "policies", "base", "catalog", "audit", "pool", "upstream", "gate", "engine", "front"],
     ),
 ];
 const TESTS: &str = "lockhouse-tests";
@@ -88,7 +85,17 @@ fn crates_know_each_other_as_designed() {
     table.row("there is no further crate", equal(members, designed));
     let owners: [(&str, &[&str]); 4] = [
         ("bincode", &["lockhouse-protocol"]),
-        ("rmcp", &["lockhouse", "lockhouse-front", "lockhouse-upstream", TESTS]),
+        (
+            "rmcp",
+            &[
+                "lockhouse",
+                "lockhouse-messages",
+                "lockhouse-upstream",
+                "lockhouse-engine",
+                "lockhouse-front",
+                TESTS,
+            ],
+        ),
         ("reqwest", &["lockhouse-front", "lockhouse-upstream", TESTS]),
         ("jsonschema", &["lockhouse-gate", "lockhouse-policies"]),
     ];
