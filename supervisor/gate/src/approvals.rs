@@ -8,6 +8,7 @@ mod always;
 mod approvers;
 mod arguments;
 mod batch;
+mod candidate;
 mod desk;
 mod facts;
 mod form;
@@ -19,6 +20,7 @@ mod permit;
 mod policy_file;
 mod prompt;
 mod refusals;
+mod room;
 mod visible;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -40,7 +42,8 @@ pub use approvers::{ApprovalSettings, Approvers, Through};
 pub use desk::{Ask, Decision, FromPerson, FromSupervisor, PersonsAnswer, Seat, Watcher};
 pub use policy_file::PolicyFile;
 
-use batch::{Batches, Candidate, Waiting};
+use batch::{Batches, Waiting};
+use candidate::Candidate;
 use grants::Grants;
 use order::Order;
 use outcome::Refusal;

@@ -9,23 +9,15 @@ use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::order::{Order, place};
+use super::room::{DEPTH_MAX, NAME_OVERHEAD, ROOM, width};
 use super::visible::{self, Excerpt, NEXT_LINE, beginning, compact, end, lines, pretty, quoted};
 
-/// Characters for the arguments of all calls of a prompt, and of one call in a table at least.
-pub(super) const ROOM: usize = 4_000;
-pub(super) const ROOM_MIN: usize = 160;
 /// Characters of a name.
 const NAME_CHARS_MAX: usize = 100;
-/// What a name costs besides its characters.
-const NAME_OVERHEAD: usize = 10;
 /// Members of a value are shown one by one if it has so much room.
 const ROOM_FOR_MEMBERS: usize = 80;
 /// This part of the room is kept for the other arguments where the required ones could use all of it.
 const PART_FOR_OTHERS: usize = 8;
-/// How deep members are shown one by one.
-pub(super) const DEPTH_MAX: usize = 3;
-/// Elements of a list that can be shown one by one.
-pub(super) const ELEMENTS_MAX: usize = ROOM / 2 / NAME_OVERHEAD;
 
 /// What is shown of a call's arguments.
 #[derive(Debug)]
@@ -120,12 +112,6 @@ impl Serialize for InOrder<'_> {
 /// Whether all of a value is there, and has so much room.
 fn whole(json: &Excerpt, room: usize) -> bool {
     json.left_out == 0 && json.width() <= room
-}
-
-/// Characters of the value as compact JSON, or one more than `max`.
-pub(super) fn width(value: &impl Serialize, max: usize) -> usize {
-    let Excerpt { text, left_out } = compact(value, max);
-    if left_out > 0 { max + 1 } else { text.chars().count().min(max + 1) }
 }
 
 fn label(name: &str) -> String {
