@@ -48,7 +48,7 @@ use grants::Grants;
 use order::Order;
 use outcome::Refusal;
 
-use super::failure;
+use super::failures::failure;
 
 /// Calls of one execution that can wait at one time: as many as may be configured to be under way.
 const WAITING_MAX: usize = 1_024;

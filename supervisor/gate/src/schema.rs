@@ -21,7 +21,7 @@ use lockhouse_protocol::{Failure, ServerName};
 use serde_json::{Map, Value};
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::arguments::invalid;
+use super::failures::invalid;
 use meter::{Budget, Exhausted, Meter};
 use metered::{Metered, Seen};
 

@@ -7,7 +7,7 @@ use lockhouse_policies::{Item, Pattern, SKILLS, Subject, quoted};
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 
 use super::destination::is_skills;
-use super::failure;
+use super::failures::failure;
 
 /// Names that an execution can be started with.
 const NAMES_MAX: usize = 1_000;
