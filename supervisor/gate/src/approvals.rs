@@ -179,7 +179,7 @@ impl Approvals {
 
     /// Whether a call waits for a person, and so has not gone out.
     pub(super) fn is_waiting(&self, call: CallId) -> bool {
-        locked(&self.waiting).contains(&call)
+        self.waiting.lock().contains(&call)
     }
 }
 
@@ -191,17 +191,13 @@ struct Waits<'a> {
 
 impl<'a> Waits<'a> {
     fn new(all: &'a Mutex<BTreeSet<CallId>>, call: CallId) -> Self {
-        locked(all).insert(call);
+        all.lock().insert(call);
         Self { all, call }
     }
 }
 
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
-        locked(self.all).remove(&self.call);
+        self.all.lock().remove(&self.call);
     }
-}
-
-fn locked(all: &Mutex<BTreeSet<CallId>>) -> MutexGuard<'_, BTreeSet<CallId>> {
-    all.lock()
 }

@@ -47,7 +47,7 @@ pub use limits::Usage;
 pub use links::followed;
 pub use lookups::{in_a_word, standing};
 pub use requester::Requester;
-pub use scope::{Scope, no_grant};
+pub use scope::{Scope, ScopeError, no_grant};
 pub use search::Search;
 
 use briefs::Briefs;

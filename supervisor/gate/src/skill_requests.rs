@@ -27,7 +27,7 @@ impl Gate {
     /// The code of a skill. That it was loaded is in the log before the worker has it.
     pub(super) async fn load_skill(&self, from: &Requester, name: &SkillName) -> Reply {
         let skills = self.skills(from)?;
-        let name = Name::try_from(name).map_err(|wrong| failure(FailureCode::NotFound, wrong))?;
+        let name = Name::try_from(name).map_err(|wrong| failure(FailureCode::NotFound, wrong.to_string()))?;
         let loaded = tokio::task::spawn_blocking(move || skills.load(&name)).await;
         let loaded = loaded.map_err(|error| failure(FailureCode::NotFound, error.to_string()))?;
         let (skill, origin) = loaded.map_err(|error| failure(FailureCode::NotFound, error.to_string()))?;
@@ -94,20 +94,23 @@ async fn write(
     arguments: &Map<String, Value>,
     how: fn(&Skills, &Skill) -> Result<(Skill, State), StoreError>,
 ) -> Reply {
-    let skill = Skill::proposed(arguments).map_err(invalid)?;
+    let skill = Skill::proposed(arguments).map_err(|fault| invalid(fault.to_string()))?;
     let its = skills.clone();
     let saved = tokio::task::spawn_blocking(move || how(&its, &skill)).await;
     let saved = saved.map_err(|error| failure(FailureCode::ToolFailed, error.to_string()))?;
     let (saved, state) = saved.map_err(|error| match error {
-        StoreError::Refused(_) => {
-            failure(FailureCode::ToolFailed, format!("the skill is not saved: {error}"))
-        }
         StoreError::Unwritten { .. } => {
             tracing::error!("{error}");
             failure(
                 FailureCode::ToolFailed,
                 "the skill is not saved: its folder cannot be written; the log of Lockhouse says why".into(),
             )
+        }
+        StoreError::NoPlace
+        | StoreError::TooManySkills
+        | StoreError::TooManyDrafts
+        | StoreError::Occupied(_) => {
+            failure(FailureCode::ToolFailed, format!("the skill is not saved: {error}"))
         }
     })?;
     let mut told = json!({"name": saved.name.as_str(), "version": saved.version, "import": saved.import()});
