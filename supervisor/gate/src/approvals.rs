@@ -14,6 +14,7 @@ mod facts;
 mod form;
 mod grants;
 mod members;
+mod messages;
 mod order;
 mod outcome;
 mod permit;
@@ -21,6 +22,7 @@ mod policy_file;
 mod prompt;
 mod refusals;
 mod room;
+mod rows;
 mod visible;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -39,7 +41,8 @@ use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 pub use approvers::{ApprovalSettings, Approvers, Through};
-pub use desk::{Ask, Decision, FromPerson, FromSupervisor, PersonsAnswer, Seat, Watcher};
+pub use desk::{Seat, Watcher};
+pub use messages::{Ask, Decision, FromPerson, FromSupervisor, PersonsAnswer};
 pub use policy_file::PolicyFile;
 
 use batch::{Batches, Waiting};

@@ -12,7 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::candidate::{Candidate, Tool};
-use super::desk::{Ask, Means};
+use super::desk::Means;
+use super::messages::Ask;
 use super::outcome::{Outcome, PROMPTS_MAX, Refusal};
 use super::prompt::Prompt;
 use super::refusals::IN_A_ROW_MAX;
