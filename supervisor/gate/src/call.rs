@@ -19,8 +19,8 @@ use lockhouse_protocol::{CallId, Failure, FailureCode, Reply};
 
 use super::arguments::Given;
 use super::asked::{Asked, CallRecord, Made};
-use super::destination::is_skills;
 use super::failures::about;
+use super::skills::is_skills;
 use super::{Gate, Requester};
 use attempt::Attempt;
 use states::{CheckedCall, NotSent, OutgoingCall};

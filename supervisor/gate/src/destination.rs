@@ -15,7 +15,7 @@ use super::call::RecordedCall;
 use super::failures::{failure, invalid};
 use super::skill_requests::save;
 use super::{Gate, Requester};
-use crate::skills::{Skill, Skills};
+use crate::skills::{Skill, Skills, is_skills};
 
 /// What `skills` offers, as an upstream server would say it.
 const SAVE: &str = r#"{"name": "save", "description": "Keeps code under a name, for later programs to import.",
@@ -25,11 +25,6 @@ const SAVE: &str = r#"{"name": "save", "description": "Keeps code under a name, 
 "annotations": {"readOnlyHint": false, "destructiveHint": false}}"#;
 
 static OFFERED: LazyLock<Arc<Catalogue>> = LazyLock::new(|| Arc::new(Catalogue::of([SAVE].into_iter()).0));
-
-/// Whether the name is that of skills.
-pub(super) fn is_skills(server: &ServerName) -> bool {
-    server.as_str() == SKILLS
-}
 
 /// Where a call goes.
 #[derive(Clone)]

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use lockhouse_policies::{InvalidPattern, Item, Pattern, SKILLS, Subject, quoted};
 use lockhouse_protocol::{Failure, FailureCode, InvalidName, ServerName};
 
-use super::destination::is_skills;
 use super::failures::failure;
+use super::skills::is_skills;
 
 /// Names that an execution can be started with.
 const NAMES_MAX: usize = 1_000;

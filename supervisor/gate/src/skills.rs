@@ -20,11 +20,17 @@ pub use name::{InvalidSkillName, Name, NameFault};
 pub use skill::{Skill, SkillFault};
 pub use store::{Draft, StoreError};
 
-use lockhouse_policies::nearest;
+use lockhouse_policies::{SKILLS, nearest};
+use lockhouse_protocol::ServerName;
 use store::{Store, folders};
 
 /// Directories that are shared.
 pub const DIRECTORIES_MAX: usize = 20;
+
+/// Whether calls to a server of that name are for skills.
+pub(super) fn is_skills(server: &ServerName) -> bool {
+    server.as_str() == SKILLS
+}
 
 /// What is configured of skills.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
