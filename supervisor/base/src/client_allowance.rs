@@ -2,6 +2,8 @@
 //!
 //! What a request costs is known only once it has been read. So a request is charged in full, which may bring its client into
 //! debt, and a client in debt waits.
+//!
+//! Not `governor`, which has no debts: it charges nothing for what is more than there is left.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;

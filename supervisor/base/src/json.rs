@@ -42,9 +42,18 @@ pub enum JsonFault {
 /// # Errors
 /// [`JsonFault`], before anything is made of it.
 pub fn tree(json: &[u8], values_max: usize) -> Result<Value, JsonFault> {
-    match tree_fault(json, values_max) {
+    counted_tree(json, values_max).map(|(tree, _)| tree)
+}
+
+/// The same, and how many values the text has. Where a member is there twice, the tree has fewer.
+///
+/// # Errors
+/// [`JsonFault`], before anything is made of it.
+pub fn counted_tree(json: &[u8], values_max: usize) -> Result<(Value, usize), JsonFault> {
+    let Count { values, fault } = counted(json, values_max, usize::MAX);
+    match fault {
         Some(fault) => Err(fault),
-        None => serde_json::from_slice(json).map_err(|_| JsonFault::Invalid),
+        None => Ok((serde_json::from_slice(json).map_err(|_| JsonFault::Invalid)?, values)),
     }
 }
 

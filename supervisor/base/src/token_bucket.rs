@@ -1,4 +1,7 @@
 //! A number of bytes that is there at once, and grows again with time.
+//!
+//! Not `governor`: what is counted here has come already, and may be more than the burst. It is charged in full, and whoever
+//! sent it waits until the debt is paid; `governor` would charge nothing for what does not fit.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,6 @@
 //! Whether two definitions of a tool say the same.
 
 use data_encoding::HEXLOWER;
-use lockhouse_base::json;
 use lockhouse_protocol::ServerName;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -15,10 +14,9 @@ pub(super) fn fingerprint(definition: &Value) -> String {
     HEXLOWER.encode(&hasher.finalize())
 }
 
-/// The text of a definition, of which nothing but what was compared can be read: where a member is there twice, a reader may
+/// The text of a definition with so many values, of which nothing but what was compared can be read: where a member is there twice, a reader may
 /// take another one than the fingerprint has, so that text is written anew.
-pub(super) fn as_compared(text: &str, definition: &Value) -> Box<str> {
-    let written = json::count(text.as_bytes(), usize::MAX).values;
+pub(super) fn as_compared(text: &str, written: usize, definition: &Value) -> Box<str> {
     if written == values(definition) { text.into() } else { definition.to_string().into() }
 }
 
@@ -70,6 +68,7 @@ fn feed(hasher: &mut Sha256, value: &Value) {
 
 #[cfg(test)]
 mod tests {
+    use lockhouse_base::json;
     use serde_json::json;
 
     use super::*;
@@ -94,11 +93,13 @@ mod tests {
     fn what_is_passed_on_has_nothing_that_was_not_compared() {
         let twice =
             r#"{"name":"a","description":"hidden","inputSchema":{"x":1,"x":2},"description":"harmless"}"#;
-        let value: Value = serde_json::from_str(twice).expect("JSON");
-        let passed_on = as_compared(twice, &value);
-        assert_eq!(&*passed_on, r#"{"name":"a","description":"harmless","inputSchema":{"x":2}}"#);
+        let passed_on = |text: &str| {
+            let (value, values) = json::counted_tree(text.as_bytes(), usize::MAX).expect("JSON");
+            as_compared(text, values, &value)
+        };
+        assert_eq!(&*passed_on(twice), r#"{"name":"a","description":"harmless","inputSchema":{"x":2}}"#);
         let once = r#"{ "name" : "a", "x": [1.0, {}] }"#;
-        assert_eq!(&*as_compared(once, &serde_json::from_str(once).expect("JSON")), once);
+        assert_eq!(&*passed_on(once), once);
     }
 
     #[test]

@@ -192,9 +192,9 @@ impl Tool {
         if text.len() > DEFINITION_BYTES_MAX {
             return None;
         }
-        let raw = json::tree(text.as_bytes(), usize::MAX).ok()?;
+        let (raw, values) = json::counted_tree(text.as_bytes(), usize::MAX).ok()?;
         let name = ToolName::new(raw.get("name")?.as_str()?).ok()?;
-        let definition = fingerprint::as_compared(text, &raw);
+        let definition = fingerprint::as_compared(text, values, &raw);
         let words = raw.get("description").and_then(Value::as_str).unwrap_or_default();
         let description: String = visible_text(words).chars().take(DESCRIPTION_CHARS_MAX).collect();
         let schema = raw.get("inputSchema").unwrap_or(&Value::Null);

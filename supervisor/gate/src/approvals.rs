@@ -8,17 +8,21 @@ mod always;
 mod approvers;
 mod arguments;
 mod batch;
+mod candidate;
 mod desk;
 mod facts;
 mod form;
 mod grants;
 mod members;
+mod messages;
 mod order;
 mod outcome;
 mod permit;
 mod policy_file;
 mod prompt;
 mod refusals;
+mod room;
+mod rows;
 mod visible;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -37,15 +41,17 @@ use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 pub use approvers::{ApprovalSettings, Approvers, Through};
-pub use desk::{Ask, Decision, FromPerson, FromSupervisor, PersonsAnswer, Seat, Watcher};
+pub use desk::{Seat, Watcher};
+pub use messages::{Ask, Decision, FromPerson, FromSupervisor, PersonsAnswer};
 pub use policy_file::PolicyFile;
 
-use batch::{Batches, Candidate, Waiting};
+use batch::{Batches, Waiting};
+use candidate::Candidate;
 use grants::Grants;
 use order::Order;
 use outcome::Refusal;
 
-use super::failure;
+use super::failures::failure;
 
 /// Calls of one execution that can wait at one time: as many as may be configured to be under way.
 const WAITING_MAX: usize = 1_024;
@@ -176,7 +182,7 @@ impl Approvals {
 
     /// Whether a call waits for a person, and so has not gone out.
     pub(super) fn is_waiting(&self, call: CallId) -> bool {
-        locked(&self.waiting).contains(&call)
+        self.waiting.lock().contains(&call)
     }
 }
 
@@ -188,17 +194,13 @@ struct Waits<'a> {
 
 impl<'a> Waits<'a> {
     fn new(all: &'a Mutex<BTreeSet<CallId>>, call: CallId) -> Self {
-        locked(all).insert(call);
+        all.lock().insert(call);
         Self { all, call }
     }
 }
 
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
-        locked(self.all).remove(&self.call);
+        self.all.lock().remove(&self.call);
     }
-}
-
-fn locked(all: &Mutex<BTreeSet<CallId>>) -> MutexGuard<'_, BTreeSet<CallId>> {
-    all.lock()
 }

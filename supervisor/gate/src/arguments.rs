@@ -10,8 +10,10 @@ use lockhouse_base::json::{self, DEPTH_MAX, JsonFault};
 use lockhouse_base::language::Language;
 use lockhouse_catalog::{Tool, folded};
 use lockhouse_policies::{nearest, quoted};
-use lockhouse_protocol::{Failure, FailureCode, PromptName, Request};
+use lockhouse_protocol::{Failure, PromptName, Request};
 use serde_json::{Map, Value};
+
+use super::failures::invalid;
 
 /// Values in the arguments of one call. Each costs far more here than the two bytes that it takes to send.
 const NODES_MAX: usize = 50_000;
@@ -176,10 +178,6 @@ fn unknown_name(tool: &Tool, unknown: &str) -> String {
     let takes =
         if tool.parameters.is_empty() { "no arguments".to_owned() } else { tool.parameters.join(", ") };
     format!("{} has no argument {}{meant} It takes {takes}", tool.name, quoted(&unknown, NAME_CHARS_MAX))
-}
-
-pub(super) fn invalid(message: String) -> Failure {
-    Failure { code: FailureCode::InvalidArguments, message, server: None, tool: None, retryable: false }
 }
 
 #[cfg(test)]

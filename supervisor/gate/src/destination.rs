@@ -6,14 +6,16 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use lockhouse_catalog::Catalogue;
-use lockhouse_policies::{Item, PermittedCall, SKILLS};
-use lockhouse_protocol::{Failure, FailureCode, Reply, ServerName};
+use lockhouse_policies::{Item, SKILLS};
+use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use lockhouse_upstream::{Caller, Connection, Offer, Slot};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::arguments::invalid;
-use super::failure;
-use crate::skills::{Draft, Skill, Skills, StoreError};
+use super::call::RecordedCall;
+use super::failures::{failure, invalid};
+use super::skill_requests::save;
+use super::{Gate, Requester};
+use crate::skills::{Skill, Skills, is_skills};
 
 /// What `skills` offers, as an upstream server would say it.
 const SAVE: &str = r#"{"name": "save", "description": "Keeps code under a name, for later programs to import.",
@@ -23,11 +25,6 @@ const SAVE: &str = r#"{"name": "save", "description": "Keeps code under a name, 
 "annotations": {"readOnlyHint": false, "destructiveHint": false}}"#;
 
 static OFFERED: LazyLock<Arc<Catalogue>> = LazyLock::new(|| Arc::new(Catalogue::of([SAVE].into_iter()).0));
-
-/// Whether the name is that of skills.
-pub(super) fn is_skills(server: &ServerName) -> bool {
-    server.as_str() == SKILLS
-}
 
 /// Where a call goes.
 #[derive(Clone)]
@@ -46,6 +43,34 @@ pub(super) enum Offered<'g> {
 pub(super) enum Ready<'g> {
     Upstream { connection: &'g Connection, offer: Arc<Offer>, slot: Slot },
     Skills(Arc<Skills>),
+}
+
+impl Gate {
+    /// Where a call to that server goes.
+    pub(super) fn destination(
+        &self,
+        from: &Requester,
+        server: &ServerName,
+    ) -> Result<Destination<'_>, Failure> {
+        if is_skills(server) {
+            return self.skills(from).map(Destination::Skills);
+        }
+        self.connection(from, server).map(Destination::Upstream)
+    }
+
+    /// To a server that the execution may know of, or of which it is told that it was left out.
+    pub(super) fn connection(&self, from: &Requester, server: &ServerName) -> Result<&Connection, Failure> {
+        let known = self.upstreams.get(server).filter(|_| from.scope.may_know_of(server));
+        known.ok_or_else(|| {
+            let names: Vec<&str> = from.scope.servers().iter().take(50).map(ServerName::as_str).collect();
+            let told = if names.is_empty() {
+                "none is configured".into()
+            } else {
+                format!("there are: {}", names.join(", "))
+            };
+            failure(FailureCode::UnknownTool, format!("there is no server {server}; {told}"))
+        })
+    }
 }
 
 impl<'g> Destination<'g> {
@@ -115,79 +140,19 @@ impl Ready<'_> {
         }
     }
 
-    /// Makes a permitted call.
+    /// Makes a call whose record is in the log.
     pub(super) async fn call(
         self,
-        permitted: PermittedCall,
+        call: RecordedCall,
         timeout: Option<Duration>,
         caller: &Caller,
     ) -> Result<Vec<u8>, Failure> {
+        let permitted = call.into_permitted();
         match self {
             Self::Upstream { connection, offer, slot } => {
                 connection.call(&offer, slot, permitted, timeout, caller).await
             }
-            Self::Skills(skills) => {
-                save(&skills, &permitted.into_arguments(), |skills, skill| {
-                    skills.save(skill).map(|saved| (saved, State::Saved))
-                })
-                .await
-            }
+            Self::Skills(skills) => save(&skills, &permitted.into_arguments()).await,
         }
     }
-}
-
-/// What has become of a skill that code saves.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Saved,
-    Draft,
-}
-
-/// Keeps what nobody has approved, where nothing can import it.
-pub(super) async fn draft(skills: &Arc<Skills>, arguments: &Map<String, Value>) -> Reply {
-    save(skills, arguments, |skills, skill| {
-        Ok(match skills.save_draft(skill)? {
-            Draft::Kept(draft) => (draft, State::Draft),
-            Draft::Needless(current) => (current, State::Saved),
-        })
-    })
-    .await
-}
-
-/// Off the way of other calls: it takes the time of a disk.
-async fn save(
-    skills: &Arc<Skills>,
-    arguments: &Map<String, Value>,
-    how: fn(&Skills, &Skill) -> Result<(Skill, State), StoreError>,
-) -> Reply {
-    let skill = Skill::proposed(arguments).map_err(invalid)?;
-    let its = skills.clone();
-    let saved = tokio::task::spawn_blocking(move || how(&its, &skill)).await;
-    let saved = saved.map_err(|error| failure(FailureCode::ToolFailed, error.to_string()))?;
-    let (saved, state) = saved.map_err(|error| match error {
-        StoreError::Refused(_) => {
-            failure(FailureCode::ToolFailed, format!("the skill is not saved: {error}"))
-        }
-        StoreError::Unwritten { .. } => {
-            tracing::error!("{error}");
-            failure(
-                FailureCode::ToolFailed,
-                "the skill is not saved: its folder cannot be written; the log of Lockhouse says why".into(),
-            )
-        }
-    })?;
-    let mut told = json!({"name": saved.name.as_str(), "version": saved.version, "import": saved.import()});
-    match state {
-        State::Saved => told["state"] = "saved".into(),
-        State::Draft => {
-            told["state"] = "draft".into();
-            told["message"] = format!(
-                "there is nobody to ask, so the skill is kept as a draft that cannot be imported; a person looks at it and \
-                 runs `{}`",
-                skills.to_approve(&saved.name)
-            )
-            .into();
-        }
-    }
-    Ok(json!({"structured": told}).to_string().into_bytes())
 }

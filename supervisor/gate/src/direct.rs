@@ -9,7 +9,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::arguments::Given;
-use super::{Asked, Gate, Requester, Scope};
+use super::asked::Asked;
+use super::scope::Scope;
+use super::{Gate, Requester};
 
 /// An AI client's own call is the first and last of its execution.
 const CALL: CallId = CallId(1);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use lockhouse_audit::digest;
 use lockhouse_policies::{ClientName, PermittedCall, Policy, ScopedLimits};
@@ -29,7 +29,7 @@ impl Force {
     /// Puts another one in force.
     pub(super) fn succeeded_by(&self, policy: Policy) -> Self {
         let (digest, own) = (digest_of(&policy), Arc::new(policy));
-        *locked(&self.newest) = own.clone();
+        *self.newest.lock() = own.clone();
         Self { own, digest, newest: self.newest.clone(), together: Mutex::default() }
     }
 
@@ -40,11 +40,11 @@ impl Force {
 
     /// What counts now.
     pub(super) fn now(&self) -> Arc<Policy> {
-        let newest = locked(&self.newest).clone();
+        let newest = self.newest.lock().clone();
         if Arc::ptr_eq(&newest, &self.own) {
             return newest;
         }
-        let mut together = locked(&self.together);
+        let mut together = self.together.lock();
         match &*together {
             Some((of, both)) if Arc::ptr_eq(of, &newest) => both.clone(),
             _ => {
@@ -58,7 +58,7 @@ impl Force {
     /// The limits of both. What is the same in both is there twice.
     pub(super) fn limits(&self, call: &PermittedCall, client: Option<&ClientName>) -> Vec<ScopedLimits> {
         let mut limits = self.own.limits(call, client);
-        let newest = locked(&self.newest).clone();
+        let newest = self.newest.lock().clone();
         if !Arc::ptr_eq(&newest, &self.own) {
             limits.extend(newest.limits(call, client));
         }
@@ -69,8 +69,4 @@ impl Force {
 fn digest_of(policy: &Policy) -> Option<String> {
     let digests: Vec<String> = policy.texts().map(digest::of_text).collect();
     digest::of_files(&digests)
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }

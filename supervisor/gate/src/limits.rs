@@ -16,7 +16,7 @@ use lockhouse_policies::{Limits, PermittedCall, Place, Rate, ScopedLimits};
 use lockhouse_protocol::{Failure, FailureCode, ServerName, ToolName};
 use serde_json::{Map, Value};
 
-use super::failure;
+use super::failures::failure;
 use super::schema::Turn;
 
 /// Rates that are counted. A policy has no more of them than lines; above that, those of policies long gone are dropped.

@@ -7,7 +7,10 @@ use lockhouse_protocol::{CallId, Failure, FailureCode, PromptName, Reply, Resour
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Asked, Gate, Given, Requester, failure};
+use super::arguments::Given;
+use super::asked::Asked;
+use super::failures::failure;
+use super::{Gate, Requester};
 
 /// Names that a message lists.
 const NAMED_MAX: usize = 10;

@@ -9,11 +9,11 @@ use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, ServerName, ToolNa
 use lockhouse_upstream::{Connection, State};
 use serde_json::{Value, json};
 
-use super::decision::denied;
-use super::{Asked, Briefs, Gate, Requester, Scope, about, cut, failure};
-
-/// Answers to `ListTools` that are kept.
-const BRIEFS_MAX: usize = 256;
+use super::asked::Asked;
+use super::denials::denied;
+use super::failures::{about, cut, failure};
+use super::scope::Scope;
+use super::{Gate, Requester};
 
 /// What the policy says of a tool; `None` where that depends on a call's arguments. For people, never for code.
 pub fn standing(policy: &Policy, server: &ServerName, tool: &ToolName) -> Option<Effect> {
@@ -98,32 +98,24 @@ impl Gate {
             return Err(left_out);
         }
         let catalogue = connection.catalogue().await?;
-        let of = (server.clone(), from.caller.client.clone(), from.language);
-        let policy = self.policy.now();
-        let same = |briefs: &&Briefs| Arc::ptr_eq(&briefs.of, &catalogue) && Arc::ptr_eq(&briefs.by, &policy);
+        let (key, policy) = ((server.clone(), from.caller.client.clone(), from.language), self.policy.now());
         let of_all = !from.scope.has_part_of(server);
-        let mut known = self.briefs.lock();
-        if let Some(briefs) = known.get(&of).filter(same).filter(|_| of_all) {
-            telemetry::listed(true);
-            return Ok(briefs.json.to_vec());
+        let known = of_all.then(|| self.briefs.get(&key, &catalogue, &policy)).flatten();
+        telemetry::listed(known.is_some());
+        if let Some(json) = known {
+            return Ok(json.to_vec());
         }
-        telemetry::listed(false);
         let brief = |tool: &Tool| {
             let asks = policy.asks(server, &tool.name, from.client());
             let observed = connection.shapes.observed(tool);
             tool.brief(&Told { asks, observed, language: from.language })
         };
         let permitted = self.permitted(server, &catalogue, from.client(), &from.scope);
-        let json: Arc<[u8]> = permitted.map(brief).collect::<Value>().to_string().into_bytes().into();
-        if !of_all {
-            return Ok(json.to_vec());
+        let json = permitted.map(brief).collect::<Value>().to_string().into_bytes();
+        if of_all {
+            self.briefs.keep(key, catalogue.clone(), policy, json.as_slice().into());
         }
-        // Clients choose their names.
-        if known.len() >= BRIEFS_MAX {
-            known.clear();
-        }
-        known.insert(of, Briefs { of: catalogue.clone(), by: policy, json: json.clone() });
-        Ok(json.to_vec())
+        Ok(json)
     }
 
     /// The permitted tool that another form of its name stands for, if its server's tools are known.

@@ -4,6 +4,7 @@
 //! be is bounded before it is compiled, patterns run on an engine whose time is linear, nothing is ever fetched, and each
 //! validation has a [`Budget`]. What needs more than a moment leaves the thread on which everything else runs.
 
+mod compile;
 mod meter;
 mod metered;
 mod told;
@@ -13,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::Validator;
 use lockhouse_base::language::Language;
 use lockhouse_catalog::Tool;
 use lockhouse_policies::printable;
@@ -21,17 +22,11 @@ use lockhouse_protocol::{Failure, ServerName};
 use serde_json::{Map, Value};
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::arguments::invalid;
+use super::failures::invalid;
+use compile::{Unusable, compile};
 use meter::{Budget, Exhausted, Meter};
 use metered::{Metered, Seen};
 
-/// Bytes of a definition whose schema is compiled. Those of well-known servers have 12 KiB at most.
-const DEFINITION_BYTES_MAX: usize = 64 * 1024;
-/// References times nesting: how deep the compiler could come to stand. Well-known servers stay below 300.
-const STEPS_MAX: usize = 1_024;
-/// Bytes of one compiled pattern, and of what its engine remembers.
-const PATTERN_BYTES_MAX: usize = 64 * 1024;
-const PATTERN_MEMORY_BYTES: usize = 1024 * 1024;
 /// How long compiling may take.
 const COMPILE_PATIENCE: Duration = Duration::from_secs(2);
 /// Compiled schemas that are kept.
@@ -102,53 +97,15 @@ impl Schemas {
         let compile = || async {
             let definition = tool.definition().to_owned();
             let compiled = on_another_thread(turn, COMPILE_PATIENCE, move || compile(&definition)).await;
-            let compiled = compiled.unwrap_or_else(|| Err("compiling it takes too long".into()));
-            let told = |reason: &String| {
-                let (name, reason) = (&tool.name, printable(reason));
+            let compiled = compiled.unwrap_or(Err(Unusable::TooSlow));
+            let told = |reason: &Unusable| {
+                let (name, reason) = (&tool.name, printable(&reason.to_string()));
                 tracing::warn!("{server}/{name}: only names of arguments are checked: its schema {reason}");
             };
             compiled.inspect_err(told).ok().flatten().map(Arc::new)
         };
         cell.get_or_init(compile).await.clone()
     }
-}
-
-/// Compiles a tool's schema; `None` when it has none.
-fn compile(definition: &str) -> Result<Option<Validator<Metered>>, String> {
-    if definition.len() > DEFINITION_BYTES_MAX {
-        return Err(format!("is part of a definition of more than {DEFINITION_BYTES_MAX} bytes"));
-    }
-    let mut definition: Value = serde_json::from_str(definition).map_err(|error| error.to_string())?;
-    let schema = match definition.get_mut("inputSchema").map(Value::take) {
-        None | Some(Value::Null) => return Ok(None),
-        Some(schema) => schema,
-    };
-    let (references, depth) = extent(&schema);
-    if (references + 1) * depth > STEPS_MAX {
-        return Err(format!("has {references} references and {depth} levels, which are too many"));
-    }
-    let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_MEMORY_BYTES);
-    let options = jsonschema::options_for::<Metered>().with_pattern_options(patterns).offline();
-    // What a format means is an annotation in the dialect that MCP has by default.
-    let built = options.should_validate_formats(false).build(&schema);
-    built.map(Some).map_err(|error| {
-        let (place, fault) =
-            (told::beginning(error.instance_path().as_str()), error.masked_with("what stands there"));
-        format!("is not usable at {place:?}: {}", told::beginning(&fault.to_string()))
-    })
-}
-
-/// References, and levels of nesting.
-fn extent(schema: &Value) -> (usize, usize) {
-    let parts: Vec<(usize, usize)> = match schema {
-        Value::Object(members) => members.values().map(extent).collect(),
-        Value::Array(elements) => elements.iter().map(extent).collect(),
-        _ => Vec::new(),
-    };
-    let own =
-        ["$ref", "$dynamicRef", "$recursiveRef"].iter().filter(|name| schema.get(**name).is_some()).count();
-    let below = parts.iter().map(|part| part.1).max().unwrap_or(0);
-    (own + parts.iter().map(|part| part.0).sum::<usize>(), below + 1)
 }
 
 fn fits(validator: &Validator<Metered>, arguments: &Value, budget: Budget) -> Result<bool, Exhausted> {

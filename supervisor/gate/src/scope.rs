@@ -3,17 +3,30 @@
 
 use std::collections::BTreeMap;
 
-use lockhouse_policies::{Item, Pattern, SKILLS, Subject, quoted};
-use lockhouse_protocol::{Failure, FailureCode, ServerName};
+use lockhouse_policies::{InvalidPattern, Item, Pattern, SKILLS, Subject, quoted};
+use lockhouse_protocol::{Failure, FailureCode, InvalidName, ServerName};
 
-use super::destination::is_skills;
-use super::failure;
+use super::failures::failure;
+use super::skills::is_skills;
 
 /// Names that an execution can be started with.
 const NAMES_MAX: usize = 1_000;
 /// Names that a message repeats, and how much of each.
 const NAMED_MAX: usize = 50;
 const NAME_CHARS_MAX: usize = 80;
+
+/// Why names do not say what may be known of.
+#[derive(Debug, thiserror::Error)]
+pub enum ScopeError {
+    #[error("servers has {count} names, and may have {NAMES_MAX}")]
+    TooManyNames { count: usize },
+    #[error("there is no server {}; there are: {}", quoted(.name, NAME_CHARS_MAX), .known.join(", "))]
+    UnknownServer { name: String, known: Vec<String> },
+    #[error("{} names no tool of server {server}: {source}", quoted(.tool, NAME_CHARS_MAX))]
+    NoTool { tool: String, server: ServerName, source: InvalidPattern },
+    #[error("{} is no name of a server: {source}", quoted(.name, NAME_CHARS_MAX))]
+    NoServer { name: String, source: InvalidName },
+}
 
 /// Servers, some of them with only some of their tools, and whether skills may be saved, for which the name `skills` stands.
 #[derive(Clone, Debug)]
@@ -49,12 +62,12 @@ impl Scope {
     ///
     /// # Errors
     /// What is wrong with the first that means nothing.
-    pub fn named(self, names: &[String]) -> Result<Self, String> {
+    pub fn named(self, names: &[String]) -> Result<Self, ScopeError> {
         if names.len() > NAMES_MAX {
-            return Err(format!("servers has {} names, and may have {NAMES_MAX}", names.len()));
+            return Err(ScopeError::TooManyNames { count: names.len() });
         }
         let meant = names.iter().map(|name| Named::of(&self.servers, name));
-        let of = Names::of(meant.collect::<Result<Vec<Named>, String>>()?);
+        let of = Names::of(meant.collect::<Result<Vec<Named>, ScopeError>>()?);
         let mut written: Vec<String> =
             names.iter().take(NAMED_MAX).map(|name| quoted(name, NAME_CHARS_MAX)).collect();
         if names.len() > NAMED_MAX {
@@ -123,7 +136,7 @@ enum Named {
 }
 
 impl Named {
-    fn of(known: &[ServerName], name: &str) -> Result<Self, String> {
+    fn of(known: &[ServerName], name: &str) -> Result<Self, ScopeError> {
         if name == SKILLS {
             return Ok(Self::Skills);
         }
@@ -132,23 +145,23 @@ impl Named {
             None => (name, None),
         };
         let server = known.iter().find(|known| known.as_str() == server).cloned().ok_or_else(|| {
-            let there: Vec<&str> = known.iter().take(NAMED_MAX).map(ServerName::as_str).collect();
-            format!("there is no server {}; there are: {}", quoted(server, NAME_CHARS_MAX), there.join(", "))
+            let known = known.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+            ScopeError::UnknownServer { name: server.to_owned(), known }
         })?;
         let Some(tool) = tool else { return Ok(Self::Whole(server)) };
-        let pattern = Pattern::parse(Subject::Tools, tool).map_err(|error| {
-            format!("{} names no tool of server {server}: {error}", quoted(tool, NAME_CHARS_MAX))
-        })?;
-        Ok(Self::Part(server, pattern))
+        match Pattern::parse(Subject::Tools, tool) {
+            Ok(pattern) => Ok(Self::Part(server, pattern)),
+            Err(source) => Err(ScopeError::NoTool { tool: tool.to_owned(), server, source }),
+        }
     }
 }
 
 /// What is wrong with a name that a client is to be granted, whatever servers there are.
-pub fn no_grant(name: &str) -> Option<String> {
+pub fn no_grant(name: &str) -> Option<ScopeError> {
     let server = name.split_once('.').map_or(name, |(server, _)| server);
     match ServerName::new(server) {
         Ok(server) => Named::of(&[server], name).err(),
-        Err(error) => Some(format!("{} is no name of a server: {error}", quoted(name, NAME_CHARS_MAX))),
+        Err(source) => Some(ScopeError::NoServer { name: name.to_owned(), source }),
     }
 }
 
@@ -186,7 +199,7 @@ mod tests {
     }
 
     fn scope(names: &[&str]) -> Result<Scope, String> {
-        Scope::all(known()).named(&owned(names))
+        Scope::all(known()).named(&owned(names)).map_err(|error| error.to_string())
     }
 
     fn owned(names: &[&str]) -> Vec<String> {
@@ -217,7 +230,7 @@ mod tests {
             assert_eq!(had.join(" "), expected, "{only:?} {servers:?}");
         }
         assert_eq!(
-            granted(&["git"]).named(&owned(&["files"])).expect_err("not granted"),
+            granted(&["git"]).named(&owned(&["files"])).expect_err("not granted").to_string(),
             r#"there is no server "files"; there are: git"#
         );
         assert!(!granted(&["git"]).skills && granted(&["skills"]).skills);

@@ -11,7 +11,9 @@ use lockhouse_protocol::{Detail, ServerName};
 use lockhouse_upstream::State;
 use serde_json::Value;
 
-use super::{Gate, Scope, cut};
+use super::Gate;
+use super::failures::cut;
+use super::scope::Scope;
 
 /// How long searches wait for a server that connects for the first time, from the beginning of that attempt.
 const PATIENCE: Duration = Duration::from_secs(5);

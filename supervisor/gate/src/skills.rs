@@ -14,16 +14,23 @@ mod store;
 
 use std::path::{Path, PathBuf};
 
-pub use folder::Unreadable;
-pub use name::Name;
-pub use skill::Skill;
+pub use folder::{FileFault, FolderFault, Unreadable};
+pub use front_matter::FrontMatterFault;
+pub use name::{InvalidSkillName, Name, NameFault};
+pub use skill::{Skill, SkillFault};
 pub use store::{Draft, StoreError};
 
-use lockhouse_policies::nearest;
+use lockhouse_policies::{SKILLS, nearest};
+use lockhouse_protocol::ServerName;
 use store::{Store, folders};
 
 /// Directories that are shared.
 pub const DIRECTORIES_MAX: usize = 20;
+
+/// Whether calls to a server of that name are for skills.
+pub(super) fn is_skills(server: &ServerName) -> bool {
+    server.as_str() == SKILLS
+}
 
 /// What is configured of skills.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,8 +62,13 @@ pub struct Entry {
 
 /// Why a skill cannot be had.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct NotFound(String);
+pub enum NotFound {
+    #[error("the skill {name} cannot be used: {why}")]
+    Unusable { name: Name, why: Unreadable },
+    /// In words, with what may have been meant.
+    #[error("{0}")]
+    Unknown(String),
+}
 
 /// All skills that are configured.
 #[derive(Clone, Debug)]
@@ -96,10 +108,10 @@ impl Skills {
             match folder::read(parent, name) {
                 Ok(skill) => return Ok((skill, origin)),
                 Err(Unreadable::Absent) => {}
-                Err(why) => return Err(NotFound(format!("the skill {name} cannot be used: {why}"))),
+                Err(why) => return Err(NotFound::Unusable { name: name.clone(), why }),
             }
         }
-        Err(NotFound(self.no_such(name)))
+        Err(NotFound::Unknown(self.no_such(name)))
     }
 
     /// Words for a name that there is not.
@@ -144,7 +156,7 @@ impl Skills {
             }
         }
         for folder in self.own.iter().flat_map(Store::drafted) {
-            let name = Name::of_folder(&folder).map_err(|why| Unreadable::Invalid(why.into()));
+            let name = Name::of_folder(&folder).map_err(|fault| FolderFault::DraftName(fault).into());
             let skill = name.and_then(|name| self.draft(&name));
             entries.push(Entry { folder, origin: Origin::Draft, skill, hidden: false });
         }
@@ -205,19 +217,16 @@ impl Skills {
     }
 
     fn store(&self) -> Result<&Store, StoreError> {
-        self.own.as_ref().ok_or_else(|| {
-            let why = "there is no place to keep skills: set HOME, XDG_STATE_HOME or STATE_DIRECTORY";
-            StoreError::Refused(why.into())
-        })
+        self.own.as_ref().ok_or(StoreError::NoPlace)
     }
 }
 
 fn read(parent: &Path, folder: &str) -> Result<Skill, Unreadable> {
-    let name = Name::of_folder(folder).map_err(|why| {
+    let name = Name::of_folder(folder).map_err(|fault| {
         // A folder of something else needs no words on names.
         match parent.join(folder).join(folder::DOCUMENT).symlink_metadata() {
-            Ok(_) => Unreadable::Invalid(format!("its folder's name is no name for a skill: {why}")),
-            Err(_) => Unreadable::Invalid("it has no SKILL.md".into()),
+            Ok(_) => FolderFault::FolderName(fault),
+            Err(_) => FolderFault::NoDocument,
         }
     })?;
     folder::read(parent, &name)

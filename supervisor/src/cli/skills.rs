@@ -177,7 +177,7 @@ fn to_json(entry: &Entry) -> Value {
 
 fn named(name: &str) -> Result<Name, ExitCode> {
     Name::of(name).map_err(|wrong| {
-        eprintln!("lockhouse: {}", harmless(&wrong));
+        eprintln!("lockhouse: {}", harmless(&wrong.to_string()));
         ExitCode::from(USAGE)
     })
 }

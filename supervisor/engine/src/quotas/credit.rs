@@ -1,5 +1,7 @@
 //! CPU time that the runs of one AI client have before they give way to all other work, as burstable machines have it: so much
 //! at once, and then as it comes back.
+//!
+//! Not `governor`: what a run has left is asked for before it begins, and what it used is charged once it has ended.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;

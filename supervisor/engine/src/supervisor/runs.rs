@@ -136,7 +136,7 @@ impl Supervisor {
         match &request.servers {
             None => Ok(granted),
             Some(names) => {
-                granted.named(names).map_err(|reason| (reason, "leave out servers for all of them"))
+                granted.named(names).map_err(|error| (error.to_string(), "leave out servers for all of them"))
             }
         }
     }

@@ -1,4 +1,7 @@
 //! How fast one origin may make this process work for peers that have proven nothing.
+//!
+//! Not `governor`: a turn is reserved for a connection that waits for it, at most so long, and is given back by a client
+//! that proves who it is. `governor` takes turns that are free now, and never takes one back.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;

@@ -6,21 +6,18 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lockhouse_audit::Subject;
-use lockhouse_catalog::Claims;
-use lockhouse_policies::{CallDigest, PendingCall, PermittedCall};
-use lockhouse_protocol::{CallId, ExecutionId, ServerName};
+use lockhouse_policies::{PendingCall, PermittedCall};
 use lockhouse_upstream::ai_client::Mode;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
-use uuid::Uuid;
 
-use super::arguments::{ROOM, ROOM_MIN};
-use super::desk::{Ask, Means};
-use super::facts::has_long_name;
-use super::order::Order;
+use super::candidate::{Candidate, Tool};
+use super::desk::Means;
+use super::messages::Ask;
 use super::outcome::{Outcome, PROMPTS_MAX, Refusal};
 use super::prompt::Prompt;
 use super::refusals::IN_A_ROW_MAX;
+use super::room::{ROOM, ROOM_MIN};
 use super::{Approval, Execution, Through, always, form};
 
 /// Calls of one prompt; those beyond it are in the next.
@@ -31,63 +28,6 @@ const QUIET: Duration = Duration::from_millis(40);
 const GATHER_MAX: Duration = Duration::from_millis(250);
 
 type Verdict = Result<(PermittedCall, Approval), Refusal>;
-
-/// A server, and what is asked of it.
-type Tool = (ServerName, String);
-
-/// One call that a person decides about.
-#[derive(Debug)]
-pub(super) struct Candidate {
-    pub(super) pending: PendingCall,
-    pub(super) line: Option<u32>,
-    pub(super) claims: Claims,
-    /// Of its arguments.
-    pub(super) order: Order,
-    /// What a person would not see of it however much room it has, if that is required.
-    hidden: Option<String>,
-    /// Characters that its arguments need in a table.
-    room_needed: usize,
-    /// Of this call on this occasion.
-    pub(super) digest: CallDigest,
-    call: CallId,
-    /// As the log names it.
-    id: Uuid,
-    occasion: String,
-}
-
-impl Candidate {
-    pub(super) fn new(
-        (execution, call, id): (ExecutionId, CallId, Uuid),
-        pending: PendingCall,
-        line: Option<u32>,
-        claims: Claims,
-        order: Order,
-    ) -> Self {
-        let occasion = format!("{execution}/{}", call.0);
-        let digest = pending.digest(&occasion);
-        let hidden = order.hidden(pending.arguments());
-        let room_needed = order.room_needed(pending.arguments());
-        Self { pending, line, claims, order, hidden, room_needed, digest, call, id, occasion }
-    }
-
-    /// Whether it is too important or its name too long for one row of a table.
-    fn stands_alone(&self) -> bool {
-        self.order.stands_alone() || has_long_name(self.pending.item())
-    }
-
-    /// What refusals of it are counted for: its tool, or its server's resources or prompts, which are whatever the program
-    /// names.
-    fn tool(&self) -> Tool {
-        let item = self.pending.item();
-        let name = if item.kind() == "tool" { item.to_string() } else { format!("any {}", item.kind()) };
-        (self.pending.server().clone(), name)
-    }
-
-    /// The call as it was shown, or one that was approved before it was asked about.
-    pub(super) fn approved(self) -> Result<PermittedCall, Refusal> {
-        self.pending.approved(&self.occasion, self.digest).map_err(|_| Refusal::Broken)
-    }
-}
 
 /// A call and whoever waits for it.
 #[derive(Debug)]

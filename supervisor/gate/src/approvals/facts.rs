@@ -1,17 +1,15 @@
 //! What a person is told about one call.
 
 use lockhouse_catalog::Claims;
-use lockhouse_policies::Item;
 use serde::{Deserialize, Serialize};
 
-use super::arguments::{ROOM, ROOM_MIN, Shown};
-use super::batch::Candidate;
+use super::arguments::Shown;
+use super::candidate::Candidate;
+use super::room::{ROOM, ROOM_MIN};
 use super::visible::{beginning, ends, one_line, quoted, width};
 
 /// Characters of a line of code.
 const CODE_CHARS_MAX: usize = 200;
-/// Characters of a URI or a prompt's name beside other calls; what has more is asked about alone. A tool's name always fits.
-const NAME_CHARS_MAX: usize = 300;
 
 /// One call as it is shown. Everything in it is fit to be shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,11 +79,6 @@ impl Facts {
     }
 }
 
-/// Whether a call is asked about alone since what it names is too long for one row of a table.
-pub(super) fn has_long_name(item: &Item) -> bool {
-    width(item.as_str(), NAME_CHARS_MAX, quoted) > NAME_CHARS_MAX
-}
-
 /// A name, or its beginning and end in quotation marks and its length, and how many characters are not shown. Where it has
 /// quotation marks of its own they are written as in JSON, so that no name looks like one that was cut.
 fn name(name: &str) -> (String, usize) {
@@ -108,14 +101,10 @@ fn in_words(claims: Claims) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use lockhouse_protocol::ResourceUri;
-
     use super::*;
 
     #[test]
     fn a_name_is_whole_where_it_fits_and_else_its_beginning_end_and_length_are_shown() {
-        let uri = |length| Item::Resource(ResourceUri::new("u".repeat(length)).expect("a URI"));
-        assert!(!has_long_name(&uri(NAME_CHARS_MAX)) && has_long_name(&uri(NAME_CHARS_MAX + 1)));
         let long = format!("file:///{}/end", "a".repeat(ROOM - 12));
         assert_eq!(name(&long), (long.clone(), 0));
         assert_eq!(name("x\u{200b}\"\t"), ("x\\u200b\\\"\\t".to_owned(), 0));

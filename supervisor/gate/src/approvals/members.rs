@@ -1,6 +1,10 @@
 //! What a tool's schema says of the members of its arguments: which it names, in which order, and which are required.
 //!
 //! A schema comes from an upstream server. Only what speaks of members that are there is read, and no more than fits a bound.
+//!
+//! The catalogue reads schemas as types, for signatures. That would not do here: of alternatives, a type has those members
+//! as optional that any of them leaves out, and where a schema is too large for a type it says nothing. A person has to see
+//! first whatever may be required.
 
 use std::collections::HashSet;
 

@@ -6,8 +6,8 @@ use lockhouse_catalog::Tool;
 use lockhouse_policies::{PendingCall, SKILLS};
 use serde_json::{Map, Value};
 
-use super::arguments::{DEPTH_MAX, ELEMENTS_MAX, ROOM_MIN, width};
 use super::members::{LOOKS_MAX, PARTS_MAX, Schema};
+use super::room::{DEPTH_MAX, ELEMENTS_MAX, ROOM_MIN, width};
 
 /// The arguments of `skills.save` by how much they matter to a person: what would run comes first.
 const OF_SKILLS: [&str; 6] = ["code", "description", "tests", "name", "language", "tags"];

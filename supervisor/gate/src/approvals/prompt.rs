@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
+use super::Approval;
 use super::always::Change;
+use super::candidate::Candidate;
 use super::facts::Facts;
 use super::visible::barred;
-use super::{Approval, batch::Candidate};
-use data_encoding::HEXLOWER;
 
 /// Hexadecimal digits of the digest that are shown.
 const SHORT_DIGEST: usize = 12;

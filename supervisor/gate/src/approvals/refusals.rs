@@ -2,7 +2,7 @@
 //!
 //! A program that is refused can be run again, so this is counted for each client, over all of its executions.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -23,11 +23,16 @@ const CLIENTS_MAX: usize = 1_024;
 /// Refusals in a row and open questions, for each client.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
-    rows: Mutex<HashMap<Owner, Row>>,
-    /// Clients with questions that are open, and how many.
-    open: Mutex<HashMap<Owner, u32>>,
+    counts: Mutex<Counts>,
     /// A question was closed.
     closed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    rows: HashMap<Owner, Row>,
+    /// Clients with questions that are open, and how many.
+    open: HashMap<Owner, u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,14 +51,14 @@ pub(super) struct Pause {
 impl Refusals {
     /// The pause that a client is in, if it is in one.
     pub(super) fn pause(&self, owner: Owner) -> Option<Pause> {
-        let Row { count, last } = *self.rows().get(&owner)?;
+        let Row { count, last } = *self.counts.lock().rows.get(&owner)?;
         let left = pause_after(count).checked_sub(last.elapsed()).filter(|left| !left.is_zero())?;
         Some(Pause { left, refusals: count })
     }
 
     /// A person refused a question of this client, or did not answer it.
     pub(super) fn refused(&self, owner: Owner) {
-        let mut rows = self.rows();
+        let rows = &mut self.counts.lock().rows;
         if rows.len() >= CLIENTS_MAX && !rows.contains_key(&owner) {
             let oldest = rows.iter().min_by_key(|(_, row)| row.last).map(|(owner, _)| *owner);
             oldest.and_then(|oldest| rows.remove(&oldest));
@@ -67,7 +72,7 @@ impl Refusals {
 
     /// A person approved a question of this client.
     pub(super) fn approved(&self, owner: Owner) {
-        self.rows().remove(&owner);
+        self.counts.lock().rows.remove(&owner);
     }
 
     /// Waits until this client may have another question open. It has no more open than can be refused before there is a
@@ -86,20 +91,15 @@ impl Refusals {
 
     /// Counts one more open question of a client, unless it has as many as it may have.
     fn has_opened(&self, owner: Owner) -> bool {
-        let row =
-            self.rows().get(&owner).filter(|row| row.last.elapsed() <= FORGOTTEN_AFTER).map(|row| row.count);
+        let Counts { rows, open } = &mut *self.counts.lock();
+        let row = rows.get(&owner).filter(|row| row.last.elapsed() <= FORGOTTEN_AFTER).map(|row| row.count);
         let most = IN_A_ROW_MAX.saturating_sub(row.unwrap_or(0)).max(1);
-        let mut all = locked(&self.open);
-        let open = all.entry(owner).or_default();
+        let open = open.entry(owner).or_default();
         if *open >= most {
             return false;
         }
         *open += 1;
         true
-    }
-
-    fn rows(&self) -> MutexGuard<'_, HashMap<Owner, Row>> {
-        locked(&self.rows)
     }
 }
 
@@ -112,20 +112,16 @@ pub(super) struct Turn<'r> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        let mut all = locked(&self.refusals.open);
-        if let Some(open) = all.get_mut(&self.owner) {
+        let mut counts = self.refusals.counts.lock();
+        if let Some(open) = counts.open.get_mut(&self.owner) {
             *open -= 1;
             if *open == 0 {
-                all.remove(&self.owner);
+                counts.open.remove(&self.owner);
             }
         }
-        drop(all);
+        drop(counts);
         self.refusals.closed.notify_waiters();
     }
-}
-
-fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
-    state.lock()
 }
 
 fn pause_after(refusals: u32) -> Duration {
@@ -174,12 +170,12 @@ mod tests {
             let refusals = refusals.clone();
             waiting.spawn(async move {
                 let _turn = refusals.turn(owner).await;
-                assert!(locked(&refusals.open)[&owner] <= IN_A_ROW_MAX);
+                assert!(refusals.counts.lock().open[&owner] <= IN_A_ROW_MAX);
                 tokio::task::yield_now().await;
             });
         }
         waiting.join_all().await;
-        assert!(!locked(&refusals.open).contains_key(&owner));
+        assert!(!refusals.counts.lock().open.contains_key(&owner));
     }
 
     #[test]
@@ -189,7 +185,7 @@ mod tests {
         for number in 0..CLIENTS_MAX * 2 {
             (0..3).for_each(|_| refusals.refused(owner(number)));
         }
-        assert_eq!(refusals.rows().len(), CLIENTS_MAX);
+        assert_eq!(refusals.counts.lock().rows.len(), CLIENTS_MAX);
         assert!(refusals.pause(owner(CLIENTS_MAX * 2 - 1)).is_some());
     }
 }

@@ -1,5 +1,6 @@
 use serde_json::json;
 
+use super::compile::{STEPS_MAX, extent};
 use super::*;
 
 fn tool(schema: &Value) -> Tool {

@@ -14,9 +14,9 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 
-use super::front_matter::FrontMatter;
-use super::name::Name;
-use super::skill::{CODE_BYTES_MAX, Skill, check_description};
+use super::front_matter::{FrontMatter, FrontMatterFault};
+use super::name::{Name, NameFault};
+use super::skill::{CODE_BYTES_MAX, Skill, SkillFault, check_description};
 
 pub(super) const DOCUMENT: &str = "SKILL.md";
 /// Bytes of a SKILL.md.
@@ -32,9 +32,54 @@ pub enum Unreadable {
     /// It is a skill, but not of the kind that code imports.
     #[error("it has no skill.py and no skill.ts, so code cannot import it")]
     NoCode,
-    /// In words.
-    #[error("{0}")]
-    Invalid(String),
+    #[error(transparent)]
+    Invalid(#[from] FolderFault),
+}
+
+/// What is wrong with a folder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FolderFault {
+    #[error("it is a symbolic link or a file, which is not followed")]
+    NoFolder,
+    #[error("it cannot be opened: {}", .0.desc())]
+    Unopened(Errno),
+    #[error("its folder's name is no name for a skill: {0}")]
+    FolderName(NameFault),
+    #[error(transparent)]
+    DraftName(NameFault),
+    #[error("it has no SKILL.md")]
+    NoDocument,
+    #[error("it has both skill.py and skill.ts: a skill has one language")]
+    TwoLanguages,
+    #[error("{file}: {fault}")]
+    File { file: &'static str, fault: FileFault },
+    #[error(transparent)]
+    Skill(#[from] SkillFault),
+}
+
+/// What is wrong with a file in a folder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FileFault {
+    #[error(transparent)]
+    FrontMatter(#[from] FrontMatterFault),
+    #[error("it has no name")]
+    NoName,
+    #[error("its name is not {folder}, as its folder is called")]
+    OtherName { folder: Name },
+    #[error(transparent)]
+    Description(#[from] SkillFault),
+    #[error("it is a symbolic link, which is not followed")]
+    Link,
+    #[error("it cannot be opened: {}", .0.desc())]
+    Unopened(Errno),
+    #[error("it cannot be read: {0}")]
+    Unread(String),
+    #[error("it is not a regular file")]
+    NotRegular,
+    #[error("it has more than {0} bytes")]
+    TooLong(usize),
+    #[error("it is not UTF-8")]
+    NotUtf8,
 }
 
 /// Reads the folder of that name.
@@ -47,20 +92,15 @@ pub(super) fn read_at(path: &Path, name: &Name) -> Result<Skill, Unreadable> {
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
     let folder = open(path, flags, Mode::empty()).map_err(|error| match error {
         Errno::ENOENT => Unreadable::Absent,
-        Errno::ENOTDIR | Errno::ELOOP => {
-            Unreadable::Invalid("it is a symbolic link or a file, which is not followed".into())
-        }
-        error => Unreadable::Invalid(format!("it cannot be opened: {}", error.desc())),
+        Errno::ENOTDIR | Errno::ELOOP => FolderFault::NoFolder.into(),
+        error => FolderFault::Unopened(error).into(),
     })?;
-    let document = file(&folder, DOCUMENT, DOCUMENT_BYTES_MAX)?;
-    let document = document.ok_or_else(|| Unreadable::Invalid("it has no SKILL.md".into()))?;
-    let read = FrontMatter::parse(&document).map_err(|why| invalid(DOCUMENT, &why))?;
+    let document = file(&folder, DOCUMENT, DOCUMENT_BYTES_MAX)?.ok_or(FolderFault::NoDocument)?;
+    let read = FrontMatter::parse(&document).map_err(|fault| invalid(DOCUMENT, fault))?;
     match &read.name {
         Some(named) if named == name.as_str() => {}
-        Some(_) => {
-            return Err(invalid(DOCUMENT, &format!("its name is not {name}, as its folder is called")));
-        }
-        None => return Err(invalid(DOCUMENT, "it has no name")),
+        Some(_) => return Err(invalid(DOCUMENT, FileFault::OtherName { folder: name.clone() })),
+        None => return Err(invalid(DOCUMENT, FileFault::NoName)),
     }
     let mut found = Vec::new();
     for language in LANGUAGES {
@@ -69,15 +109,11 @@ pub(super) fn read_at(path: &Path, name: &Name) -> Result<Skill, Unreadable> {
         }
     }
     let description = read.description.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    check_description(&description).map_err(|why| invalid(DOCUMENT, &why))?;
+    check_description(&description).map_err(|fault| invalid(DOCUMENT, fault))?;
     let (language, code) = match found.len() {
         0 => return Err(Unreadable::NoCode),
         1 => found.remove(0),
-        _ => {
-            return Err(Unreadable::Invalid(
-                "it has both skill.py and skill.ts: a skill has one language".into(),
-            ));
-        }
+        _ => return Err(FolderFault::TwoLanguages.into()),
     };
     let said = |key: &str| read.metadata.get(key).map(Vec::as_slice).unwrap_or_default();
     let tags =
@@ -92,34 +128,34 @@ pub(super) fn read_at(path: &Path, name: &Name) -> Result<Skill, Unreadable> {
         code,
         tests: file(&folder, Skill::tests_file(language), CODE_BYTES_MAX)?,
     };
-    skill.check().map_err(Unreadable::Invalid)?;
+    skill.check().map_err(FolderFault::Skill)?;
     Ok(skill)
 }
 
-fn invalid(file: &str, why: &str) -> Unreadable {
-    Unreadable::Invalid(format!("{file}: {why}"))
+fn invalid(file: &'static str, fault: impl Into<FileFault>) -> Unreadable {
+    FolderFault::File { file, fault: fault.into() }.into()
 }
 
 /// The text of a regular file of at most so many bytes; `None` if there is none.
-fn file(folder: &OwnedFd, name: &str, bytes_max: usize) -> Result<Option<String>, Unreadable> {
+fn file(folder: &OwnedFd, name: &'static str, bytes_max: usize) -> Result<Option<String>, Unreadable> {
     // A pipe must not hold us up.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
     let file = match openat(folder, name, flags, Mode::empty()) {
         Ok(file) => File::from(file),
         Err(Errno::ENOENT) => return Ok(None),
-        Err(Errno::ELOOP) => return Err(invalid(name, "it is a symbolic link, which is not followed")),
-        Err(error) => return Err(invalid(name, &format!("it cannot be opened: {}", error.desc()))),
+        Err(Errno::ELOOP) => return Err(invalid(name, FileFault::Link)),
+        Err(error) => return Err(invalid(name, FileFault::Unopened(error))),
     };
-    let unreadable = |error: io::Error| invalid(name, &format!("it cannot be read: {error}"));
+    let unreadable = |error: io::Error| invalid(name, FileFault::Unread(error.to_string()));
     if !file.metadata().map_err(unreadable)?.is_file() {
-        return Err(invalid(name, "it is not a regular file"));
+        return Err(invalid(name, FileFault::NotRegular));
     }
     let mut bytes = Vec::new();
     file.take(bytes_max as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > bytes_max {
-        return Err(invalid(name, &format!("it has more than {bytes_max} bytes")));
+        return Err(invalid(name, FileFault::TooLong(bytes_max)));
     }
-    String::from_utf8(bytes).map(Some).map_err(|_| invalid(name, "it is not UTF-8"))
+    String::from_utf8(bytes).map(Some).map_err(|_| invalid(name, FileFault::NotUtf8))
 }
 
 /// Writes a new folder, which only its owner can enter.
@@ -134,5 +170,82 @@ pub(super) fn write(path: &Path, skill: &Skill) -> io::Result<()> {
     match &skill.tests {
         Some(tests) => put(Skill::tests_file(skill.language), tests),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// What is said of a folder with these files.
+    fn told(files: &[(&str, &[u8])]) -> String {
+        let parent = tempfile::tempdir().expect("a directory");
+        let folder = parent.path().join("report");
+        fs::create_dir(&folder).expect("a folder");
+        for (name, bytes) in files {
+            fs::write(folder.join(name), bytes).expect("a file");
+        }
+        said(parent.path())
+    }
+
+    fn said(parent: &Path) -> String {
+        let name = Name::of("report").expect("a name");
+        read(parent, &name).map_or_else(|why| why.to_string(), |skill| skill.code)
+    }
+
+    #[test]
+    fn what_is_no_skill_is_told() {
+        let document: (&str, &[u8]) = (DOCUMENT, b"---\nname: report\ndescription: Reports.\n---\n");
+        let rows: [(&[(&str, &[u8])], &str); 12] = [
+            (&[document, ("skill.py", b"x = 1\n")], "x = 1\n"),
+            (&[], "it has no SKILL.md"),
+            (&[document], "it has no skill.py and no skill.ts, so code cannot import it"),
+            (
+                &[document, ("skill.py", b"x"), ("skill.ts", b"x")],
+                "it has both skill.py and skill.ts: a skill has one language",
+            ),
+            (&[document, ("skill.py", b" \n")], "the code is empty"),
+            (&[document, ("skill.py", b"\xff")], "skill.py: it is not UTF-8"),
+            (
+                &[(DOCUMENT, b"# Report\n")],
+                "SKILL.md: it does not begin with a line ---, followed by name and description",
+            ),
+            (&[(DOCUMENT, b"---\ndescription: x\n---\n")], "SKILL.md: it has no name"),
+            (
+                &[(DOCUMENT, b"---\nname: other\n---\n")],
+                "SKILL.md: its name is not report, as its folder is called",
+            ),
+            (
+                &[(DOCUMENT, b"---\nname: report\n---\n")],
+                "SKILL.md: the description is empty: say in a sentence what the skill does and when to use it",
+            ),
+            (
+                &[(DOCUMENT, b"---\nname: report\ndescription: \"\\u200b\"\n---\n")],
+                "SKILL.md: the description has the hidden character '\\u{200b}'",
+            ),
+            (
+                &[(DOCUMENT, b"---\nname: &a report\n---\n")],
+                "SKILL.md: line 2 has an anchor (&), which is not followed",
+            ),
+        ];
+        for (files, expected) in rows {
+            assert_eq!(told(files), expected, "{files:?}");
+        }
+    }
+
+    #[test]
+    fn no_link_is_followed() {
+        let parent = tempfile::tempdir().expect("a directory");
+        assert_eq!(said(parent.path()), "there is no such folder");
+        let folder = parent.path().join("report");
+        symlink("/etc", &folder).expect("a link");
+        assert_eq!(said(parent.path()), "it is a symbolic link or a file, which is not followed");
+        fs::remove_file(&folder).expect("removed");
+        fs::create_dir(&folder).expect("a folder");
+        symlink("/etc/passwd", folder.join(DOCUMENT)).expect("a link");
+        assert_eq!(said(parent.path()), "SKILL.md: it is a symbolic link, which is not followed");
     }
 }

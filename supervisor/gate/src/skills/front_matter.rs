@@ -2,12 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use saphyr_parser::{Event, Parser, ScalarStyle};
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
 /// Events of a front matter: more are nobody's description of a skill.
 const EVENTS_MAX: usize = 2_000;
 /// How deep it may be nested.
 const DEPTH_MAX: usize = 16;
+
+/// What is wrong with a front matter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrontMatterFault {
+    #[error("it does not begin with a line ---, followed by name and description")]
+    NoBeginning,
+    #[error("its front matter has no end: a second line --- is missing")]
+    NoEnd,
+    #[error("its front matter is not YAML: {0}")]
+    NotYaml(#[from] ScanError),
+    #[error("its front matter has more than {EVENTS_MAX} parts")]
+    TooManyParts,
+    #[error("line {0} has an alias (*), which is not followed")]
+    Alias(usize),
+    #[error("line {0} has an anchor (&), which is not followed")]
+    Anchor(usize),
+    #[error("its front matter is no list of keys and values")]
+    NoMapping,
+    #[error("line {0} is nested too deeply")]
+    TooDeep(usize),
+}
 
 /// What is said of a skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,12 +43,12 @@ impl FrontMatter {
     /// Reads what stands between the first line `---` and the next one.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
-    pub(super) fn parse(document: &str) -> Result<Self, String> {
+    /// What is wrong with it.
+    pub(super) fn parse(document: &str) -> Result<Self, FrontMatterFault> {
         let document = document.strip_prefix('\u{feff}').unwrap_or(document);
         let mut lines = document.split_inclusive('\n');
         if lines.next().is_none_or(|first| first.trim_end() != "---") {
-            return Err("it does not begin with a line ---, followed by name and description".into());
+            return Err(FrontMatterFault::NoBeginning);
         }
         let head = document.find('\n').map_or(document.len(), |end| end + 1);
         let mut length = 0;
@@ -37,29 +58,27 @@ impl FrontMatter {
             }
             length += line.len();
         }
-        Err("its front matter has no end: a second line --- is missing".into())
+        Err(FrontMatterFault::NoEnd)
     }
 
-    fn read(yaml: &str) -> Result<Self, String> {
+    fn read(yaml: &str) -> Result<Self, FrontMatterFault> {
         let mut read = Self::default();
         // The keys that lead to where the parser is. A list has none, and an element of it is its list's.
         let mut open: Vec<Level> = Vec::new();
         for (count, event) in Parser::new_from_str(yaml).enumerate() {
-            let (event, span) = event.map_err(|error| format!("its front matter is not YAML: {error}"))?;
+            let (event, span) = event?;
             let line = span.start.line() + 1;
             if count >= EVENTS_MAX {
-                return Err(format!("its front matter has more than {EVENTS_MAX} parts"));
+                return Err(FrontMatterFault::TooManyParts);
             }
             match event {
-                Event::Alias(_) => {
-                    return Err(format!("line {line} has an alias (*), which is not followed"));
-                }
+                Event::Alias(_) => return Err(FrontMatterFault::Alias(line)),
                 Event::Scalar(_, _, anchor, _)
                 | Event::SequenceStart(anchor, _)
                 | Event::MappingStart(anchor, _)
                     if anchor != 0 =>
                 {
-                    return Err(format!("line {line} has an anchor (&), which is not followed"));
+                    return Err(FrontMatterFault::Anchor(line));
                 }
                 Event::MappingStart(..) => open.push(Level::Mapping(None)),
                 Event::SequenceStart(..) => open.push(Level::Sequence),
@@ -73,12 +92,12 @@ impl FrontMatter {
                         read.take(&open, &text, style);
                         finish_value(&mut open);
                     }
-                    None => return Err("its front matter is no list of keys and values".into()),
+                    None => return Err(FrontMatterFault::NoMapping),
                 },
                 _ => {}
             }
             if open.len() > DEPTH_MAX {
-                return Err(format!("line {line} is nested too deeply"));
+                return Err(FrontMatterFault::TooDeep(line));
             }
         }
         Ok(read)
@@ -154,7 +173,7 @@ mod tests {
             ("---\njust text\n---\n", "no list"),
         ] {
             match FrontMatter::parse(text) {
-                Err(told) => assert!(told.contains(why), "{text:?}: {told}"),
+                Err(fault) => assert!(fault.to_string().contains(why), "{text:?}: {fault}"),
                 Ok(read) => assert_eq!((why, read), ("", FrontMatter::default()), "{text:?}"),
             }
         }

@@ -9,6 +9,28 @@ const NAME_CHARS_MAX: usize = 64;
 /// What the module `skills` has itself.
 const RESERVED: [&str; 3] = ["save", "search", "list"];
 
+/// Why a folder's name is none of a skill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameFault {
+    #[error("use 1 to 64 of a-z 0-9 and, between words, _ or -")]
+    Characters,
+    #[error("it may not begin or end with _ or -, nor have two of them together")]
+    Separators,
+    #[error("it may not begin with a digit, since code imports it by its name")]
+    Digit,
+    #[error("the module skills has that name itself")]
+    Reserved,
+}
+
+/// A name, as code writes it, that no skill can have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{written:?} is no name for a skill: {fault}")]
+pub struct InvalidSkillName {
+    /// Its beginning.
+    written: String,
+    fault: NameFault,
+}
+
 /// The name of a skill's folder: small letters, digits, and single hyphens between them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
@@ -17,8 +39,8 @@ impl Name {
     /// The folder's name for a name as code writes it: `weekly_report`, `weeklyReport` and `weekly-report` are one skill.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
-    pub fn of(written: &str) -> Result<Self, String> {
+    /// What is wrong with it.
+    pub fn of(written: &str) -> Result<Self, InvalidSkillName> {
         let mut folder = String::with_capacity(written.len());
         let mut before = '-';
         for c in written.chars().take(2 * NAME_CHARS_MAX) {
@@ -28,27 +50,27 @@ impl Name {
             folder.push(if c == '_' { '-' } else { c.to_ascii_lowercase() });
             before = c;
         }
-        Self::of_folder(&folder)
-            .map_err(|wrong| format!("{:?} is no name for a skill: {wrong}", cut(written)))
+        let written = || written.chars().take(NAME_CHARS_MAX).collect();
+        Self::of_folder(&folder).map_err(|fault| InvalidSkillName { written: written(), fault })
     }
 
     /// The name of a folder as it is.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
-    pub fn of_folder(folder: &str) -> Result<Self, &'static str> {
+    /// What is wrong with it.
+    pub fn of_folder(folder: &str) -> Result<Self, NameFault> {
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if folder.is_empty() || folder.len() > NAME_CHARS_MAX || !folder.chars().all(allowed) {
-            return Err("use 1 to 64 of a-z 0-9 and, between words, _ or -");
+            return Err(NameFault::Characters);
         }
         if folder.starts_with('-') || folder.ends_with('-') || folder.contains("--") {
-            return Err("it may not begin or end with _ or -, nor have two of them together");
+            return Err(NameFault::Separators);
         }
         if folder.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err("it may not begin with a digit, since code imports it by its name");
+            return Err(NameFault::Digit);
         }
         if RESERVED.contains(&folder) {
-            return Err("the module skills has that name itself");
+            return Err(NameFault::Reserved);
         }
         Ok(Self(folder.to_owned()))
     }
@@ -76,9 +98,9 @@ impl Name {
 }
 
 impl TryFrom<&SkillName> for Name {
-    type Error = String;
+    type Error = InvalidSkillName;
 
-    fn try_from(name: &SkillName) -> Result<Self, String> {
+    fn try_from(name: &SkillName) -> Result<Self, InvalidSkillName> {
         Self::of(name.as_str())
     }
 }
@@ -87,10 +109,6 @@ impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-fn cut(written: &str) -> String {
-    written.chars().take(NAME_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

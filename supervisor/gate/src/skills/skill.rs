@@ -7,7 +7,7 @@ use lockhouse_policies::is_hidden;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::name::Name;
+use super::name::{InvalidSkillName, Name};
 use super::signature::signature;
 use data_encoding::HEXLOWER;
 
@@ -17,6 +17,31 @@ pub(super) const CODE_BYTES_MAX: usize = 256 * 1024;
 const DESCRIPTION_CHARS_MAX: usize = 1_024;
 const TAGS_MAX: usize = 16;
 const TAG_CHARS_MAX: usize = 40;
+
+/// What is wrong with a skill.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SkillFault {
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    #[error("there is no language {0:?}: python or typescript")]
+    UnknownLanguage(String),
+    #[error(transparent)]
+    Name(#[from] InvalidSkillName),
+    #[error("the description is empty: say in a sentence what the skill does and when to use it")]
+    EmptyDescription,
+    #[error("the description has {0} characters, the limit is {DESCRIPTION_CHARS_MAX}")]
+    LongDescription(usize),
+    #[error("the description has the hidden character {0:?}")]
+    HiddenCharacter(char),
+    #[error("there are {0} tags, the limit is {TAGS_MAX}")]
+    TooManyTags(usize),
+    #[error("{0:?} is no tag: use 1 to {TAG_CHARS_MAX} visible characters without a comma")]
+    InvalidTag(String),
+    #[error("the {0} is empty")]
+    Empty(&'static str),
+    #[error("the {file} has {bytes} bytes, the limit is {CODE_BYTES_MAX}")]
+    TooLong { file: &'static str, bytes: usize },
+}
 
 /// What a skill is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,16 +62,16 @@ impl Skill {
     /// Of the arguments of `skills.save`, which fit its schema.
     ///
     /// # Errors
-    /// What is wrong with them, in words.
-    pub fn proposed(arguments: &Map<String, Value>) -> Result<Self, String> {
+    /// What is wrong with them.
+    pub fn proposed(arguments: &Map<String, Value>) -> Result<Self, SkillFault> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-        let of = |name: &str| text(name).ok_or_else(|| format!("{name} is missing"));
+        let of = |name: &'static str| text(name).ok_or(SkillFault::Missing(name));
         let tags = arguments.get("tags").and_then(Value::as_array).into_iter().flatten();
         let tags = tags.filter_map(Value::as_str).map(str::to_owned).collect();
         let language = match of("language")? {
             "python" => Language::Python,
             "typescript" => Language::Typescript,
-            other => return Err(format!("there is no language {other:?}: python or typescript")),
+            other => return Err(SkillFault::UnknownLanguage(other.to_owned())),
         };
         let skill = Self {
             name: Name::of(of("name")?)?,
@@ -64,17 +89,17 @@ impl Skill {
     /// Whether everything is within its bounds.
     ///
     /// # Errors
-    /// What is not, in words.
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// What is not.
+    pub(super) fn check(&self) -> Result<(), SkillFault> {
         check_description(&self.description)?;
         check_tags(&self.tags)?;
-        for (what, text) in [("code", Some(&self.code)), ("tests", self.tests.as_ref())] {
+        for (file, text) in [("code", Some(&self.code)), ("tests", self.tests.as_ref())] {
             let Some(text) = text else { continue };
             if text.trim().is_empty() {
-                return Err(format!("the {what} is empty"));
+                return Err(SkillFault::Empty(file));
             }
             if text.len() > CODE_BYTES_MAX {
-                return Err(format!("the {what} has {} bytes, the limit is {CODE_BYTES_MAX}", text.len()));
+                return Err(SkillFault::TooLong { file, bytes: text.len() });
             }
         }
         Ok(())
@@ -161,25 +186,23 @@ impl Skill {
     }
 }
 
-pub(super) fn check_description(description: &str) -> Result<(), String> {
+pub(super) fn check_description(description: &str) -> Result<(), SkillFault> {
     if description.is_empty() {
-        return Err(
-            "the description is empty: say in a sentence what the skill does and when to use it".into()
-        );
+        return Err(SkillFault::EmptyDescription);
     }
     let chars = description.chars().count();
     if chars > DESCRIPTION_CHARS_MAX {
-        return Err(format!("the description has {chars} characters, the limit is {DESCRIPTION_CHARS_MAX}"));
+        return Err(SkillFault::LongDescription(chars));
     }
     match description.chars().find(|c| is_hidden(*c)) {
-        Some(hidden) => Err(format!("the description has the hidden character {hidden:?}")),
+        Some(hidden) => Err(SkillFault::HiddenCharacter(hidden)),
         None => Ok(()),
     }
 }
 
-pub(super) fn check_tags(tags: &[String]) -> Result<(), String> {
+fn check_tags(tags: &[String]) -> Result<(), SkillFault> {
     if tags.len() > TAGS_MAX {
-        return Err(format!("there are {} tags, the limit is {TAGS_MAX}", tags.len()));
+        return Err(SkillFault::TooManyTags(tags.len()));
     }
     let is_tag = |tag: &&String| {
         let fits =
@@ -187,10 +210,7 @@ pub(super) fn check_tags(tags: &[String]) -> Result<(), String> {
         fits && !tag.contains(',') && !tag.chars().any(is_hidden)
     };
     match tags.iter().find(|tag| !is_tag(tag)) {
-        Some(tag) => {
-            let tag: String = tag.chars().take(TAG_CHARS_MAX).collect();
-            Err(format!("{tag:?} is no tag: use 1 to {TAG_CHARS_MAX} visible characters without a comma"))
-        }
+        Some(tag) => Err(SkillFault::InvalidTag(tag.chars().take(TAG_CHARS_MAX).collect())),
         None => Ok(()),
     }
 }
@@ -199,4 +219,47 @@ pub(super) fn check_tags(tags: &[String]) -> Result<(), String> {
 fn whole_lines(text: &str) -> String {
     let text = text.trim_end_matches(['\n', '\r']);
     format!("{text}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_proposal_is_told() {
+        let good = json!({"name": "weekly_report", "description": "Reports.", "language": "python", "code": "x = 1"});
+        let told = |member: &str, value: Value| {
+            let mut arguments = good.as_object().cloned().expect("an object");
+            arguments.insert(member.to_owned(), value);
+            Skill::proposed(&arguments).map_or_else(|fault| fault.to_string(), |skill| skill.code)
+        };
+        let long = "x".repeat(CODE_BYTES_MAX);
+        for (member, value, expected) in [
+            ("tests", json!(" "), "x = 1\n"),
+            ("code", Value::Null, "code is missing"),
+            ("code", json!(" "), "the code is empty"),
+            ("code", json!(long), "the code has 262145 bytes, the limit is 262144"),
+            ("tests", json!(long), "the tests has 262145 bytes, the limit is 262144"),
+            ("language", json!("perl"), "there is no language \"perl\": python or typescript"),
+            (
+                "name",
+                json!("2x"),
+                "\"2x\" is no name for a skill: it may not begin with a digit, since code imports it by its name",
+            ),
+            (
+                "name",
+                json!("save"),
+                "\"save\" is no name for a skill: the module skills has that name itself",
+            ),
+            (
+                "description",
+                json!("x".repeat(1_025)),
+                "the description has 1025 characters, the limit is 1024",
+            ),
+            ("tags", json!(["a,b"]), "\"a,b\" is no tag: use 1 to 40 visible characters without a comma"),
+            ("tags", json!(vec!["a"; 17]), "there are 17 tags, the limit is 16"),
+        ] {
+            assert_eq!(told(member, value), expected, "{member}");
+        }
+    }
 }

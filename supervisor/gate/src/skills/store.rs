@@ -36,8 +36,18 @@ const UNFINISHED: &str = ".new-";
 /// Why something was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("{0}")]
-    Refused(String),
+    #[error("there is no place to keep skills: set HOME, XDG_STATE_HOME or STATE_DIRECTORY")]
+    NoPlace,
+    #[error(
+        "there are {SKILLS_MAX} skills already, which is the limit; a person removes some with `lockhouse skills remove`"
+    )]
+    TooManySkills,
+    #[error("{DRAFTS_MAX} drafts wait for a person already; `lockhouse skills list` shows them")]
+    TooManyDrafts,
+    #[error(
+        "there is a folder {0} already that is no skill which could be replaced; `lockhouse skills list` says why"
+    )]
+    Occupied(Name),
     #[error("the skills in {path} cannot be written: {source}")]
     Unwritten { path: PathBuf, source: io::Error },
 }
@@ -153,9 +163,7 @@ impl Store {
         files::private_directory(&drafts).map_err(|source| self.unwritten(source))?;
         let place = drafts.join(skill.name.as_str());
         if !place.exists() && folders(&drafts).count() >= DRAFTS_MAX {
-            return Err(StoreError::Refused(format!(
-                "{DRAFTS_MAX} drafts wait for a person already; `lockhouse skills list` shows them"
-            )));
+            return Err(StoreError::TooManyDrafts);
         }
         let version = current.map_or(1, |current| current.version.saturating_add(1));
         let skill = Skill { version, ..skill.clone() };
@@ -202,13 +210,8 @@ impl Store {
         match self.current(&skill.name) {
             Ok(current) => Ok(Some(current)),
             Err(Unreadable::Absent) if folders(&self.directory).count() < SKILLS_MAX => Ok(None),
-            Err(Unreadable::Absent) => Err(StoreError::Refused(format!(
-                "there are {SKILLS_MAX} skills already, which is the limit; a person removes some with `lockhouse skills remove`"
-            ))),
-            Err(Unreadable::NoCode | Unreadable::Invalid(_)) => Err(StoreError::Refused(format!(
-                "there is a folder {} already that is no skill which could be replaced; `lockhouse skills list` says why",
-                skill.name
-            ))),
+            Err(Unreadable::Absent) => Err(StoreError::TooManySkills),
+            Err(Unreadable::NoCode | Unreadable::Invalid(_)) => Err(StoreError::Occupied(skill.name.clone())),
         }
     }
 
