@@ -8,14 +8,15 @@ pub mod ai_client;
 mod auth;
 mod broken;
 mod cache;
+mod call;
 mod callers;
 mod calls;
 mod confine;
 mod connection;
 mod definition;
+mod elicitation;
 mod entries;
 mod fault;
-mod followed;
 mod hold;
 mod host;
 mod http;
@@ -34,9 +35,12 @@ mod probe;
 mod process;
 mod request;
 mod result;
+mod signals;
 mod slots;
 mod start;
+mod state;
 mod status;
+mod subscriptions;
 mod traffic;
 mod transport;
 mod wire;
@@ -52,7 +56,7 @@ pub use auth::{Login, LoginError, log_out};
 pub use cache::remembered;
 pub use callers::Caller;
 pub use confine::become_confined;
-pub use connection::{Connection, Offer, State};
+pub use connection::Connection;
 pub use definition::{
     Authorization, Confinement, Decode, Directly, Exposure, HttpEndpoint, OAuthClient, PREFIX_CHARS_MAX,
     Reach, Referenced, ServerCommand, ServerDefinition, ServerLimits, Start, ToolSelection,
@@ -61,6 +65,7 @@ pub use notices::{Notice, Notices};
 pub use pins::{Change, Pins, Review};
 pub use places::Places;
 pub use slots::Slot;
+pub use state::{Offer, State};
 pub use status::Ending;
 pub use wire::{Failed, Verb, Wire};
 
