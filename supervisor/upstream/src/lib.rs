@@ -20,6 +20,7 @@ mod fault;
 mod hold;
 mod host;
 mod http;
+mod http_fault;
 mod ids;
 mod inbound;
 mod input;
@@ -28,6 +29,7 @@ mod link;
 mod listing;
 mod lists;
 mod log;
+mod login;
 mod notices;
 mod pins;
 mod places;
@@ -52,7 +54,6 @@ use lockhouse_base::secrets::Secrets;
 use lockhouse_protocol::ServerName;
 use tokio::sync::Semaphore;
 
-pub use auth::{Login, LoginError, log_out};
 pub use cache::remembered;
 pub use callers::Caller;
 pub use confine::become_confined;
@@ -61,6 +62,7 @@ pub use definition::{
     Authorization, Confinement, Decode, Directly, Exposure, HttpEndpoint, OAuthClient, PREFIX_CHARS_MAX,
     Reach, Referenced, ServerCommand, ServerDefinition, ServerLimits, Start, ToolSelection,
 };
+pub use login::{Login, LoginError, log_out};
 pub use notices::{Notice, Notices};
 pub use pins::{Change, Pins, Review};
 pub use places::Places;

@@ -9,7 +9,7 @@ use rmcp::model::{ErrorCode, ErrorData};
 use rmcp::service::ServiceError;
 
 use crate::call::CallError;
-use crate::http::HttpFault;
+use crate::http_fault::HttpFault;
 use crate::inbound::{CUT_OFF, NOT_JSON, TOO_LARGE};
 
 /// Characters of a server's error text that are passed on.
