@@ -68,21 +68,16 @@ impl Connection {
         let shapes = Arc::new(Shapes::at(places.shapes(&name, &definition), places.learns_shapes));
         let cache = Cache::new(&name, places.tools(&name, &definition), places.tools_lifetime);
         let pins = Pins::at(places.pins(&name, &definition));
-        let (tools, known) = Tools::new(name.clone(), definition.tools, cache, pins, notices.clone());
-        let starter = Starter {
-            name: name.clone(),
-            reach: definition.reach,
-            limits,
-            secrets: secrets.clone(),
-            log: places.log(&name),
-            status: status_sender.clone(),
-            notices: notices.clone(),
-        };
+        let (tools, known) = Tools::new(name.clone(), definition.tools.clone(), cache, pins, notices.clone());
+        let idle_stop = definition.start.idle_stop;
+        let log = places.log(&name);
+        let starter =
+            Starter::new(&name, definition, secrets.clone(), log, status_sender.clone(), notices.clone());
         let holder = Holder {
             name: name.clone(),
             starter: Arc::new(starter),
             tools,
-            idle_stop: definition.start.idle_stop,
+            idle_stop,
             state: state_sender,
             status: status_sender,
             signals: signals.clone(),

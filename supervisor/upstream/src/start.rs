@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use self::attempt::Attempt;
 use super::broken::{Broken, Reason};
-use super::definition::{Reach, ServerLimits};
+use super::definition::{Reach, ServerDefinition, ServerLimits};
 use super::link::Link;
 use super::notices::DirectNotices;
 use super::status::Status;
@@ -47,15 +47,14 @@ impl Refusal {
 
 /// Starts one server, as often as it must be started.
 pub(super) struct Starter {
-    pub(super) name: ServerName,
-    pub(super) reach: Reach,
+    name: ServerName,
+    reach: Reach,
     pub(super) limits: ServerLimits,
-    pub(super) secrets: Secrets,
+    secrets: Secrets,
     /// Where its standard error is kept.
     pub(super) log: Option<PathBuf>,
-    /// Where it is noted how far a start came.
-    pub(super) status: watch::Sender<Status>,
-    pub(super) notices: DirectNotices,
+    status: watch::Sender<Status>,
+    notices: DirectNotices,
 }
 
 /// A server that has started.
@@ -67,6 +66,19 @@ pub(super) struct Started {
 }
 
 impl Starter {
+    /// `log` is where the server's standard error is kept, `status` where it is noted how far a start came.
+    pub(super) fn new(
+        name: &ServerName,
+        definition: ServerDefinition,
+        secrets: Secrets,
+        log: Option<PathBuf>,
+        status: watch::Sender<Status>,
+        notices: DirectNotices,
+    ) -> Self {
+        let ServerDefinition { reach, limits, .. } = definition;
+        Self { name: name.clone(), reach, limits, secrets, log, status, notices }
+    }
+
     /// Connects to the server and lists its tools; with the older handshake at once, if it is known to need that one.
     pub(super) async fn start(&self, older: bool) -> Result<Started, Refusal> {
         let begun = Instant::now();

@@ -43,6 +43,7 @@ pub(super) struct Connected {
 }
 
 /// What has happened.
+#[allow(clippy::large_enum_variant)] // There is one at a time, which is taken apart at once.
 pub(super) enum Happening {
     Event(Event),
     /// The tools were listed again.
