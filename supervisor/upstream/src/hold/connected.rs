@@ -59,7 +59,7 @@ impl Connected {
         Self { link, peer, callers, changed, idle, listing, ping }
     }
 
-    /// Lists the tools again after this time; how long one page may take.
+    /// Lists the tools again after this time. `limit` is for each page of the list.
     pub(super) fn list_tools(&mut self, name: ServerName, after: Duration, limit: Duration) {
         let peer = self.peer.clone();
         let listing = async move {
