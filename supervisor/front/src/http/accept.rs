@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::log_throttle::LogThrottle;
 use lockhouse_base::telemetry;
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -19,7 +20,6 @@ use super::limiter::ConnectionLimiter;
 use super::listening::{Listening, Socket};
 use super::origin::Origin;
 use super::rate::Rate;
-use super::seldom::Seldom;
 use super::tls::Tls;
 use super::watched::{Stream, Watch};
 use crate::access::Peer;
@@ -58,10 +58,10 @@ pub(super) struct Entrance {
     handshakes: Rate,
     tls: Option<Arc<Tls>>,
     turned_away: Arc<Semaphore>,
-    told_full: Arc<Seldom>,
-    told_evicted: Arc<Seldom>,
-    told_fast: Arc<Seldom>,
-    told_failed: Arc<Seldom>,
+    told_full: Arc<LogThrottle>,
+    told_evicted: Arc<LogThrottle>,
+    told_fast: Arc<LogThrottle>,
+    told_failed: Arc<LogThrottle>,
 }
 
 impl Entrance {

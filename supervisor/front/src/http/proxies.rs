@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use ipnet::IpNet;
+use lockhouse_base::log_throttle::LogThrottle;
 use serde::Deserialize;
 
-use super::seldom::Seldom;
 use crate::access::Peer;
 
 const FORWARDED: &str = "forwarded";
@@ -50,7 +50,7 @@ impl TryFrom<String> for TrustedProxy {
 #[derive(Clone, Debug)]
 pub(super) struct TrustedProxies {
     proxies: Arc<[TrustedProxy]>,
-    log: Arc<Seldom>,
+    log: Arc<LogThrottle>,
 }
 
 impl TrustedProxies {
