@@ -122,11 +122,11 @@ impl<'a> Run<'a> {
                 () = &mut cpu_grace_used_up => self.on(Event::CpuGraceUsedUp, process),
                 () = &mut credit_used_up => {
                     process.yield_to_others();
-                    None
+                    continue;
                 }
                 Some(asked) = looks.next() => {
                     drop(asked.send(self.requests.course(started.elapsed(), &self.output)));
-                    None
+                    continue;
                 }
                 Some((call, reply)) = self.requests.next(), if converses => {
                     self.on(Event::Replied(call, reply), process)
@@ -134,19 +134,12 @@ impl<'a> Run<'a> {
                 written = to.write(&self.out), if is_conversing && !self.out.is_empty() => match written {
                     Ok(count) => {
                         self.out.drain(..count);
-                        None
+                        continue;
                     }
                     Err(_) => self.on(Event::ChannelClosed, process),
                 },
                 read = from.read(&mut buffer), if converses || self.state.is_stopping() => match read {
-                    Ok(count @ 1..) => {
-                        let ended = self.hear(&buffer[..count], decoder, process);
-                        if ended.is_none() {
-                            // A worker that never pauses would be heard again before any clock or any other execution.
-                            tokio::task::yield_now().await;
-                        }
-                        ended
-                    }
+                    Ok(count @ 1..) => self.hear_and_yield(&buffer[..count], decoder, process).await,
                     _ => self.on(Event::ChannelClosed, process),
                 },
                 death = &mut *exit, if self.state.is_leaving() => return Over::Exited(death.ok()),
@@ -165,6 +158,20 @@ impl<'a> Run<'a> {
             was_out_of_memory: worker.was_out_of_memory(),
             peak_growth_bytes: death.peak_memory_bytes.saturating_sub(worker.resident_bytes),
         }))
+    }
+
+    async fn hear_and_yield(
+        &mut self,
+        bytes: &[u8],
+        decoder: &mut FrameDecoder,
+        process: &WorkerProcess,
+    ) -> Option<Ending> {
+        let ended = self.hear(bytes, decoder, process);
+        if ended.is_none() {
+            // A worker that never pauses would be heard again before any clock or any other execution.
+            tokio::task::yield_now().await;
+        }
+        ended
     }
 
     /// Takes in what was read. An ending, when there is one: what comes after it is the next run's.

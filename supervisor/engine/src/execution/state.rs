@@ -10,15 +10,16 @@
 //! Code that is interrupted may still finish as it likes until its grace time is over. Of code that is stopped only its last
 //! words count. A worker whose channel is closed leaves by itself, or is killed. Every phase ends in one [`Ending`].
 
+mod event;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-use lockhouse_protocol::{
-    Action, CallId, CodeError, Conversation, Exit, FromWorker, Job, Outcome, Reply, Request, Stream, ToWorker,
-};
+use lockhouse_protocol::{Action, CodeError, Conversation, Exit, FromWorker, Job, Outcome, ToWorker};
 use nix::sys::signal::Signal;
+
+pub(super) use event::{Effect, Event, Exited};
 
 use super::ending::{Ending, Limit, killed};
 use super::limits::ExecutionLimits;
@@ -28,61 +29,6 @@ use super::stop::Cancellation;
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long the zygote may take to reap a worker that was killed.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// What happens to a run.
-#[derive(Debug)]
-pub(super) enum Event {
-    /// The worker gets its code.
-    Begin(Job),
-    /// The worker sent a message.
-    Message(FromWorker),
-    /// The worker sent what is no message.
-    InvalidFrame(String),
-    /// A request of the worker has its reply.
-    Replied(CallId, Reply),
-    /// The run is to end, before its time.
-    StopWanted(Cancellation),
-    /// The wall clock of the run has run out.
-    WallClockEnded,
-    /// The timer that an effect set has run out.
-    TimerEnded,
-    /// A run of a session has used up its CPU time.
-    CpuUsedUp,
-    /// It has gone on, and has used up what it had to stop in.
-    CpuGraceUsedUp,
-    /// The worker reads and writes no more.
-    ChannelClosed,
-}
-
-/// What is to be done about an event.
-#[derive(Debug)]
-pub(super) enum Effect {
-    Nothing,
-    /// Append this to the output of the code.
-    Append(Stream, String),
-    /// Have the gate answer a request.
-    Ask(CallId, Request),
-    /// Send a message to the worker.
-    Send(ToWorker),
-    Signal(Signal),
-    /// Set the timer.
-    Wait(Duration),
-    /// Send the signal, and set the timer.
-    SignalAndWait(Signal, Duration),
-    /// The run is over.
-    End(Ending),
-}
-
-/// How the process of a worker ended, and what the run had used by then.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Exited {
-    pub(super) exit: Exit,
-    pub(super) cpu: Duration,
-    /// The kernel ended it for want of memory.
-    pub(super) was_out_of_memory: bool,
-    /// Memory that it took at most since it was sealed, bytes.
-    pub(super) peak_growth_bytes: u64,
-}
 
 /// Why code was interrupted that may still finish.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Each way in which a run ends, as the events that lead there and the effect of each.
 
-use lockhouse_protocol::{ConversationLimits, ExecutionId, ServerName, ToolName};
+use lockhouse_protocol::{CallId, ConversationLimits, ExecutionId, Request, ServerName, Stream, ToolName};
 
 use super::*;
 
