@@ -1,5 +1,6 @@
 //! Carries out what [`State`] decides: reads and writes the channel of the worker, waits for clocks and replies, sends signals.
 
+use std::io;
 use std::pin::{Pin, pin};
 use std::time::{Duration, Instant};
 
@@ -122,26 +123,26 @@ impl<'a> Run<'a> {
                 () = &mut cpu_grace_used_up => self.on(Event::CpuGraceUsedUp, process),
                 () = &mut credit_used_up => {
                     process.yield_to_others();
-                    continue;
+                    None
                 }
                 Some(asked) = looks.next() => {
                     drop(asked.send(self.requests.course(started.elapsed(), &self.output)));
-                    continue;
+                    None
                 }
                 Some((call, reply)) = self.requests.next(), if converses => {
                     self.on(Event::Replied(call, reply), process)
                 }
-                written = to.write(&self.out), if is_conversing && !self.out.is_empty() => match written {
-                    Ok(count) => {
-                        self.out.drain(..count);
-                        continue;
+                written = to.write(&self.out), if is_conversing && !self.out.is_empty() => {
+                    self.wrote(written, process)
+                }
+                read = from.read(&mut buffer), if converses || self.state.is_stopping() => {
+                    let ended = self.hear_read(read, &buffer, decoder, process);
+                    if ended.is_none() {
+                        // A worker that never pauses would be heard again before any clock or any other execution.
+                        tokio::task::yield_now().await;
                     }
-                    Err(_) => self.on(Event::ChannelClosed, process),
-                },
-                read = from.read(&mut buffer), if converses || self.state.is_stopping() => match read {
-                    Ok(count @ 1..) => self.hear_and_yield(&buffer[..count], decoder, process).await,
-                    _ => self.on(Event::ChannelClosed, process),
-                },
+                    ended
+                }
                 death = &mut *exit, if self.state.is_leaving() => return Over::Exited(death.ok()),
             };
             if let Some(ending) = ended {
@@ -160,18 +161,23 @@ impl<'a> Run<'a> {
         }))
     }
 
-    async fn hear_and_yield(
+    fn wrote(&mut self, written: io::Result<usize>, process: &WorkerProcess) -> Option<Ending> {
+        let Ok(count) = written else { return self.on(Event::ChannelClosed, process) };
+        self.out.drain(..count);
+        None
+    }
+
+    fn hear_read(
         &mut self,
-        bytes: &[u8],
+        read: io::Result<usize>,
+        buffer: &[u8],
         decoder: &mut FrameDecoder,
         process: &WorkerProcess,
     ) -> Option<Ending> {
-        let ended = self.hear(bytes, decoder, process);
-        if ended.is_none() {
-            // A worker that never pauses would be heard again before any clock or any other execution.
-            tokio::task::yield_now().await;
+        match read {
+            Ok(count @ 1..) => self.hear(&buffer[..count], decoder, process),
+            _ => self.on(Event::ChannelClosed, process),
         }
-        ended
     }
 
     /// Takes in what was read. An ending, when there is one: what comes after it is the next run's.

@@ -1,5 +1,6 @@
 //! Which sessions there are, whose turn it is in each, and when they end, without I/O: workers are `W`, and the time comes in.
 
+mod session;
 #[cfg(test)]
 mod tests;
 
@@ -10,28 +11,13 @@ use lockhouse_base::language::Language;
 use lockhouse_base::principal::Owner;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::{Listed, NoTurn, SessionKey, SessionSettings, WAITING_MAX, Which};
+use session::Session;
+pub(super) use session::{Grant, Granted};
 
 /// Ends that nobody has been told of, at one time.
 const UNTOLD_MAX: usize = 256;
-
-/// A run's right to a session's worker. Whoever gets one gives it back with [`State::give_back`], whatever happens.
-#[derive(Debug)]
-pub(super) struct Grant<W> {
-    /// Of the session.
-    pub(super) number: u64,
-    /// Of the session so far, with this one.
-    pub(super) runs: u32,
-    /// None for the run that begins the session.
-    pub(super) worker: Option<W>,
-    /// Cancelled when the session is to end while the run is under way.
-    pub(super) stop: CancellationToken,
-}
-
-/// A grant, or why there will be none.
-pub(super) type Granted<W> = Result<Grant<W>, NoTurn>;
 
 /// When it is a run's turn.
 #[derive(Debug)]
@@ -49,57 +35,6 @@ pub(super) struct State<W> {
     untold: VecDeque<(SessionKey, String)>,
     begun: u64,
     closed: bool,
-}
-
-#[derive(Debug)]
-struct Session<W> {
-    /// Tells it from one of the same name before it.
-    number: u64,
-    /// Its owner, in words.
-    owner: String,
-    language: Language,
-    created: Instant,
-    used: Instant,
-    runs: u32,
-    /// None while a run has it.
-    worker: Option<W>,
-    waiting: VecDeque<oneshot::Sender<Granted<W>>>,
-    /// Stops the run that is under way, because the session is to end.
-    stop: CancellationToken,
-    /// Why it ends as soon as its run does.
-    to_end: Option<String>,
-}
-
-impl<W> Session<W> {
-    fn state(&self) -> &'static str {
-        if self.worker.is_some() { "idle" } else { "running" }
-    }
-
-    /// That of its next run.
-    fn grant(&mut self, worker: Option<W>, now: Instant) -> Grant<W> {
-        self.runs += 1;
-        self.used = now;
-        Grant { number: self.number, runs: self.runs, worker, stop: self.stop.clone() }
-    }
-
-    /// Gives the worker to the run that has waited longest, or keeps it.
-    fn hand_on(&mut self, worker: W, now: Instant) {
-        self.used = now;
-        let mut worker = Some(worker);
-        while worker.is_some()
-            && let Some(waiting) = self.waiting.pop_front()
-        {
-            if waiting.is_closed() {
-                continue;
-            }
-            let runs = self.runs;
-            let grant = self.grant(worker.take(), now);
-            if let Err(Ok(returned)) = waiting.send(Ok(grant)) {
-                (worker, self.runs) = (returned.worker, runs);
-            }
-        }
-        self.worker = worker;
-    }
 }
 
 impl<W> State<W> {
@@ -151,18 +86,7 @@ impl<W> State<W> {
             return Err(NoTurn::TooMany { max, open: self.in_words(&key.owner, now) });
         }
         self.begun += 1;
-        let session = Session {
-            number: self.begun,
-            owner: owner.to_owned(),
-            language,
-            created: now,
-            used: now,
-            runs: 0,
-            worker: None,
-            waiting: VecDeque::new(),
-            stop: CancellationToken::new(),
-            to_end: None,
-        };
+        let session = Session::new(self.begun, owner, language, now);
         Ok(self.live.entry(key.clone()).or_insert(session).grant(None, now))
     }
 
