@@ -407,7 +407,10 @@ fn code_request(arguments: &JsonObject, owner: Owner) -> Result<CodeRequest, Str
     };
     let session = match arguments.get("session") {
         None | Some(Value::Null) => None,
-        Some(Value::String(name)) => Some(SessionKey { owner, name: SessionName::new(name)? }),
+        Some(Value::String(name)) => {
+            let name = SessionName::new(name).map_err(|invalid| invalid.to_string())?;
+            Some(SessionKey { owner, name })
+        }
         Some(_) => return Err("session must be a string: the name of a session".into()),
     };
     Ok(CodeRequest { language, code: code.to_owned(), timeout, servers, session })
