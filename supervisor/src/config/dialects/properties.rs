@@ -5,6 +5,7 @@ use lockhouse_upstream::ServerLimits;
 use proptest::prelude::*;
 
 use super::golden::files;
+use super::tree::parse_toml;
 use super::{read, read_own};
 use crate::config::references::Surroundings;
 
@@ -20,8 +21,8 @@ fn surroundings() -> Surroundings {
 fn words(text: &str) -> String {
     let source = Source { path: "servers".into(), text: text.into() };
     let surroundings = surroundings();
-    let mut words =
-        read_own(&source, &surroundings).map_or_else(|faults| faults.to_string(), |_| String::new());
+    let own = parse_toml(&source).and_then(|root| read_own(&source, root.get_ref(), &surroundings));
+    let mut words = own.map_or_else(|faults| faults.to_string(), |_| String::new());
     match read(&source, &surroundings) {
         Err(faults) => words += &faults.to_string(),
         Ok(None) => {}
