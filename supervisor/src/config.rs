@@ -195,7 +195,7 @@ pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, Config
 /// [`ConfigError`], with every fault of the file.
 pub(crate) fn load_result_bounds(files: &Files) -> Result<(results::Bounds, usize), ConfigError> {
     let (document, _) = load_document(files, &Surroundings::of_process())?;
-    Ok((parts::result_bounds(&document.results), document.limits.shown_bytes as usize))
+    Ok((parts::result_bounds(&document.results), parts::display(&document.limits).part_bytes))
 }
 
 /// What is configured of skills, of the configuration alone.

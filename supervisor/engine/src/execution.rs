@@ -5,6 +5,7 @@
 
 mod answer;
 mod calls;
+mod display;
 mod ending;
 mod held;
 mod limits;
@@ -31,6 +32,7 @@ use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 pub use answer::{Answer, InSession, Refusal, Sandbox};
+pub use display::DisplayLimits;
 pub use ending::{Ending, Limit};
 use held::CpuBudget;
 pub use held::{Held, Place};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockhouse_audit::AuditSettings;
 use lockhouse_base::directories;
-use lockhouse_engine::execution::ExecutionLimits;
+use lockhouse_engine::execution::{DisplayLimits, ExecutionLimits};
 use lockhouse_engine::sessions::SessionSettings;
 use lockhouse_engine::supervisor::{self, RunSettings};
 use lockhouse_gate::skills::SkillSettings;
@@ -34,7 +34,7 @@ pub(super) fn engine(
         skills: skills(&document.skills, path, surroundings),
         own_policy: None,
         code_bytes_max: document.limits.code_kib as usize * 1024,
-        shown_bytes: document.limits.shown_bytes as usize,
+        display: display(&document.limits),
         results: result_bounds(&document.results),
         audit: audit_settings(&document.audit)?,
         servers: BTreeMap::new(),
@@ -67,6 +67,10 @@ pub(super) fn limits(document: &Limits) -> ExecutionLimits {
             frame_bytes: document.frame_kib * 1024,
         },
     }
+}
+
+pub(super) fn display(document: &Limits) -> DisplayLimits {
+    DisplayLimits { part_bytes: document.shown_bytes as usize }
 }
 
 pub(super) fn sessions(document: &Document) -> SessionSettings {
