@@ -70,7 +70,8 @@ pub(super) fn limits(document: &Limits) -> ExecutionLimits {
 }
 
 pub(super) fn display(document: &Limits) -> DisplayLimits {
-    DisplayLimits { part_bytes: document.shown_bytes as usize }
+    let printed_bytes = document.printed_bytes.unwrap_or(document.shown_bytes);
+    DisplayLimits { part_bytes: document.shown_bytes as usize, printed_bytes: printed_bytes as usize }
 }
 
 pub(super) fn sessions(document: &Document) -> SessionSettings {

@@ -37,6 +37,8 @@ table! {
         frame_kib: u32 = 8_192, within 64..=61_440;
         /// of value, stdout and stderr each, that an AI client is shown
         shown_bytes: u32 = 10_240, within 256..=1_048_576;
+        /// of stdout and stderr each instead, that an AI client is shown
+        printed_bytes: Option<u32> = None, within 256..=1_048_576, else "shown_bytes", like "10240";
     }
 }
 

@@ -3,8 +3,10 @@
 /// What is configured.
 #[derive(Clone, Copy, Debug)]
 pub struct DisplayLimits {
-    /// Bytes of value, stdout and stderr, each; of a part of a kept result; and of the answer to a search.
+    /// Bytes of a value, of a part of a kept result, and of the answer to a search.
     pub part_bytes: usize,
+    /// Bytes of stdout and stderr, each.
+    pub printed_bytes: usize,
 }
 
 /// More calls than these are grouped, in so many groups.

@@ -106,7 +106,8 @@ fn tree(json: &str) -> Value {
 }
 
 fn printed<'a>(part: &str, whole: &'a str, bytes: &mut usize, truncated: &mut Truncated<'_>) -> Cow<'a, str> {
-    let shown = cut_text(whole, truncated.showing.limits.part_bytes).map_or(Cow::Borrowed(whole), Cow::Owned);
+    let shown =
+        cut_text(whole, truncated.showing.limits.printed_bytes).map_or(Cow::Borrowed(whole), Cow::Owned);
     *bytes += shown.len();
     if shown.len() < whole.len() {
         truncated.note(part, &Value::from(whole).to_string(), whole.len(), shown.len(), Vec::new());
