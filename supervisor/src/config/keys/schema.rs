@@ -14,7 +14,8 @@ impl KeySpec {
         if !self.about.is_empty() {
             keywords.insert("description".into(), super::reference::plain(&self.about).into());
         }
-        if let Some(default) = self.default.as_deref().and_then(json_of) {
+        let default = self.default.as_deref().filter(|_| !self.is_required);
+        if let Some(default) = default.and_then(json_of) {
             keywords.insert("default".into(), default);
         }
         schema
