@@ -7,6 +7,7 @@
 mod answer;
 mod calls;
 mod cpu;
+mod display;
 mod driver;
 mod ending;
 mod held;
@@ -27,6 +28,7 @@ use lockhouse_protocol::Job;
 use lockhouse_upstream::ai_client::Looks;
 
 pub use answer::{Answer, InSession, Refusal, Sandbox};
+pub use display::DisplayLimits;
 use driver::{Clocks, Over, Run};
 pub use ending::{Ending, Limit};
 use held::Begun;

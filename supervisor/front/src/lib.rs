@@ -351,7 +351,7 @@ impl Front {
             Some(offset) => offset.as_u64().and_then(|offset| usize::try_from(offset).ok()),
         };
         let Some(offset) = offset else { return invalid("offset must be a whole number from 0 on") };
-        let limit = self.supervisor.settings().shown_bytes;
+        let limit = self.supervisor.settings().display.part_bytes;
         let json = match self.supervisor.results().get(principal.owner(), &handle) {
             Ok(json) => json,
             Err(not_kept) => return invalid(&not_kept.to_string()),

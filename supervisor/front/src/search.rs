@@ -58,7 +58,7 @@ pub(super) async fn search(
     let language = Some(asked.language);
     let search = Search { query: asked.query, limit: LIMIT, detail: asked.detail, language };
     let found = gate.search(&scope, client, search).await;
-    let limit = supervisor.settings().shown_bytes;
+    let limit = supervisor.settings().display.part_bytes;
     let (mut shown, mut left_out, mut bytes) = (Vec::new(), found.left_out, 0);
     for tool in found.tools {
         let server = tool["server"].as_str().unwrap_or_default().to_owned();

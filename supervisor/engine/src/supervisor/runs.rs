@@ -8,7 +8,7 @@ use lockhouse_audit::{End, Program, RefusedRun};
 use lockhouse_base::language::Language;
 use lockhouse_base::principal::{Owner, Principal};
 use lockhouse_base::telemetry::{self, Stage, traces};
-use lockhouse_gate::{Gate, Requester, Scope};
+use lockhouse_gate::{Gate, Requester, Scope, ScopeError};
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ExecutionId;
 use lockhouse_upstream::Caller;

@@ -260,10 +260,10 @@ fn seconds(duration: Duration) -> Value {
 
 fn shown(supervisor: &Supervisor, owner: Owner, answer: &Answer) -> CallToolResult {
     let keep = |json: &str| supervisor.results().keep(owner, json);
-    let limit = supervisor.settings().shown_bytes;
+    let limits = supervisor.settings().display;
     let more = "get_result(handle)";
     let Shown { json, files } =
-        execution::shown(answer, &Showing { limit, more, takes_files: true, keep: &keep });
+        execution::shown(answer, &Showing { limits, more, takes_files: true, keep: &keep });
     telemetry::kept_out(json["stats"]["bytes_kept_out"].as_u64().unwrap_or(0));
     let mut result = match answer.status {
         Status::Ok => CallToolResult::structured(json),
