@@ -5,12 +5,10 @@ use lockhouse_base::principal::Principal;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_gate::Search;
 use lockhouse_policies::ClientName;
-use lockhouse_protocol::Detail;
+use lockhouse_protocol::{Detail, SEARCH_LIMIT_DEFAULT};
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-/// Tools that one answer has at most.
-const LIMIT: usize = 10;
 /// One tool's part of an answer's bytes; the schemas of one that would have more are left out.
 const LARGEST_PART: usize = 3;
 /// Characters of a description that are left with the schemas out.
@@ -56,7 +54,7 @@ pub(super) async fn search(
     let gate = supervisor.gate();
     let scope = gate.granted(principal);
     let language = Some(asked.language);
-    let search = Search { query: asked.query, limit: LIMIT, detail: asked.detail, language };
+    let search = Search { query: asked.query, limit: SEARCH_LIMIT_DEFAULT, detail: asked.detail, language };
     let found = gate.search(&scope, client, search).await;
     let limit = supervisor.settings().shown_bytes;
     let (mut shown, mut left_out, mut bytes) = (Vec::new(), found.left_out, 0);

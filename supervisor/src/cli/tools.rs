@@ -8,7 +8,7 @@ use lockhouse_catalog::{Told, Tool};
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_gate::{Scope, Search, in_a_word};
 use lockhouse_policies::Effect;
-use lockhouse_protocol::{Detail, ServerName, ToolName};
+use lockhouse_protocol::{Detail, SEARCH_LIMIT_MAX, ServerName, ToolName};
 use serde_json::{Value, json};
 
 use super::terminal::for_stdout;
@@ -73,8 +73,8 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
     let status = match command {
         Command::List { json } => list(&supervisor, json),
         Command::Search { query, json } => {
-            let search =
-                Search { query: &query.join(" "), limit: 50, detail: Detail::Signatures, language: None };
+            let (query, limit) = (query.join(" "), SEARCH_LIMIT_MAX);
+            let search = Search { query: &query, limit, detail: Detail::Signatures, language: None };
             let found = gate.search(&Scope::all(servers.clone()), None, search).await.tools;
             if found.is_empty() && !servers.is_empty() {
                 eprintln!("lockhouse: no permitted tool matches; `lockhouse tools list` shows all tools");
