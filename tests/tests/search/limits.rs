@@ -41,15 +41,48 @@ async fn code_of_both_languages_has_the_same_limits() {
 }
 
 #[tokio::test]
-async fn a_client_and_a_person_have_the_limits_of_the_gate() {
+async fn a_client_says_its_limit_within_the_range() {
     let lockhouse = lockhouse();
     let session = lockhouse.serve().await;
     session.all_connected().await;
-    let found = structured(session.call("search_tools", json!({"query": "mail", "detail": "names"})).await);
-    assert_eq!(found["tools"].as_array().map(Vec::len), Some(SEARCH_LIMIT_DEFAULT as usize), "{found}");
-    let shown = lockhouse.run(&["tools", "search", "mail", "--json"]);
-    let rows: Vec<Value> = serde_json::from_str(&shown.stdout).unwrap();
-    assert_eq!(rows.len(), SEARCH_LIMIT_MAX as usize, "{shown:?}");
+    let mut table = Table::new("limit of search_tools");
+    let default = Value::from(SEARCH_LIMIT_DEFAULT);
+    for (limit, expected) in
+        [(Value::Null, &default), (json!(1), &json!(1)), (json!(SEARCH_LIMIT_MAX), &json!(SEARCH_LIMIT_MAX))]
+    {
+        let asked = json!({"query": "mail", "detail": "names", "limit": limit});
+        let found = structured(session.call("search_tools", asked).await);
+        let count = found["tools"].as_array().map(Vec::len);
+        table.row(format!("{limit}"), equal(json!(count), expected.clone()));
+    }
+    let told = format!("limit must be a whole number from 1 to {SEARCH_LIMIT_MAX}");
+    for limit in [json!(0), json!(SEARCH_LIMIT_MAX + 1), json!(-1), json!(1.5), json!("3"), json!(u64::MAX)] {
+        let refused = session.call("search_tools", json!({"query": "mail", "limit": limit})).await.unwrap();
+        let text = serde_json::to_string(&refused).unwrap();
+        table.row(format!("{limit}"), ensure(refused.is_error == Some(true) && text.contains(&told), text));
+    }
+    table.finish();
+}
+
+#[test]
+fn a_person_says_the_limit_within_the_range() {
+    let lockhouse = lockhouse();
+    let mut table = Table::new("lockhouse tools search --limit");
+    let max = SEARCH_LIMIT_MAX.to_string();
+    for (limit, expected) in
+        [(&[][..], SEARCH_LIMIT_MAX), (&["--limit", "3"], 3), (&["--limit", &max], SEARCH_LIMIT_MAX)]
+    {
+        let shown = lockhouse.run(&[&["tools", "search", "mail", "--json"], limit].concat());
+        let rows: Value = serde_json::from_str(&shown.stdout).unwrap_or_default();
+        table.row(limit.join(" "), equal(rows.as_array().map(Vec::len), Some(expected as usize)));
+    }
+    let above = (SEARCH_LIMIT_MAX + 1).to_string();
+    for limit in ["0", &above, "x"] {
+        let refused = lockhouse.run(&["tools", "search", "mail", "--limit", limit]);
+        let is_told = limit == "x" || refused.stderr.contains(&format!("is not in 1..={SEARCH_LIMIT_MAX}"));
+        table.row(limit, ensure(refused.status == Some(2) && is_told && refused.stdout.is_empty(), &refused));
+    }
+    table.finish();
 }
 
 #[test]
@@ -61,7 +94,13 @@ fn the_reference_and_the_stubs_have_the_numbers() {
         (
             "docs/configuration.md",
             format!(
-                "| results of one search, of tools or skills: if no limit is said, and at most. `lockhouse tools search` shows {SEARCH_LIMIT_MAX} | {SEARCH_LIMIT_DEFAULT}; {SEARCH_LIMIT_MAX} |"
+                "| results of one search, of tools or skills: if no limit is said, and at most. `lockhouse tools search` shows {SEARCH_LIMIT_MAX} without `--limit` | {SEARCH_LIMIT_DEFAULT}; {SEARCH_LIMIT_MAX} |"
+            ),
+        ),
+        (
+            "docs/for-models.md",
+            format!(
+                "| `limit` | how many tools at most: 1 to {SEARCH_LIMIT_MAX}, and {SEARCH_LIMIT_DEFAULT} if it is not said |"
             ),
         ),
         ("supervisor/catalog/src/stubs/mcp_tools.pyi", format!("    limit: int = {SEARCH_LIMIT_DEFAULT},")),
