@@ -40,7 +40,7 @@ impl LogThrottle {
     }
 
     /// Writes a line if it may be written now, with how often it was left out.
-    pub fn tell(&self, write: impl FnOnce(&str)) {
+    pub fn write(&self, write: impl FnOnce(&str)) {
         match self.admit() {
             None => {}
             Some(0) => write(""),
@@ -66,7 +66,7 @@ mod tests {
         let throttle = LogThrottle::new(1, Duration::from_millis(50));
         let mut lines: Vec<String> = Vec::new();
         while lines.last().is_none_or(String::is_empty) {
-            throttle.tell(|times| lines.push(times.to_owned()));
+            throttle.write(|times| lines.push(times.to_owned()));
         }
         let last = lines.pop().expect("a line");
         assert!(last.starts_with(" (") && last.ends_with(" more times since this was last said)"), "{last}");

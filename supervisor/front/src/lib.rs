@@ -337,7 +337,7 @@ impl Front {
                 let found = search::search(&self.supervisor, principal, &asked, client);
                 CallToolResult::structured(found.await)
             }
-            Err(message) => invalid(message),
+            Err(wrong) => invalid(&wrong.to_string()),
         }
     }
 

@@ -5,12 +5,11 @@ use lockhouse_base::principal::Principal;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_gate::Search;
 use lockhouse_policies::ClientName;
-use lockhouse_protocol::Detail;
+use lockhouse_protocol::{Detail, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX};
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
+use thiserror::Error;
 
-/// Tools that one answer has at most.
-const LIMIT: usize = 10;
 /// One tool's part of an answer's bytes; the schemas of one that would have more are left out.
 const LARGEST_PART: usize = 3;
 /// Characters of a description that are left with the schemas out.
@@ -18,32 +17,52 @@ const FOLDED_CHARS: usize = 600;
 /// Servers that are named with what was left out.
 const SERVERS_MAX: usize = 8;
 
+/// What is wrong with the arguments.
+#[derive(Debug, Error)]
+pub(super) enum InvalidArgument {
+    #[error("query must be a string")]
+    Query,
+    #[error("limit must be a whole number from 1 to {SEARCH_LIMIT_MAX}")]
+    Limit,
+    #[error(r#"detail must be "names", "signatures" or "full""#)]
+    Detail,
+    #[error(r#"language must be "python" or "typescript""#)]
+    Language,
+}
+
 /// The arguments.
 pub(super) struct Asked<'a> {
     query: &'a str,
+    limit: u32,
     detail: Detail,
     language: Language,
 }
 
 impl<'a> Asked<'a> {
-    pub(super) fn of(arguments: &'a JsonObject) -> Result<Self, &'static str> {
+    pub(super) fn of(arguments: &'a JsonObject) -> Result<Self, InvalidArgument> {
         let query = match arguments.get("query") {
             None => "",
             Some(Value::String(query)) => query,
-            Some(_) => return Err("query must be a string"),
+            Some(_) => return Err(InvalidArgument::Query),
         };
+        let limit = match arguments.get("limit") {
+            None | Some(Value::Null) => Some(SEARCH_LIMIT_DEFAULT),
+            Some(limit) => limit.as_u64().and_then(|limit| u32::try_from(limit).ok()),
+        };
+        let limit = limit.filter(|limit| (1..=SEARCH_LIMIT_MAX).contains(limit));
+        let limit = limit.ok_or(InvalidArgument::Limit)?;
         let detail = match arguments.get("detail") {
             None | Some(Value::Null) => Some(Detail::default()),
             Some(detail) => detail.as_str().and_then(Detail::named),
         };
-        let detail = detail.ok_or(r#"detail must be "names", "signatures" or "full""#)?;
+        let detail = detail.ok_or(InvalidArgument::Detail)?;
         let language = match arguments.get("language").map(Value::as_str) {
             None => Language::Python,
             Some(Some("python")) => Language::Python,
             Some(Some("typescript" | "javascript")) => Language::Typescript,
-            Some(_) => return Err(r#"language must be "python" or "typescript""#),
+            Some(_) => return Err(InvalidArgument::Language),
         };
-        Ok(Self { query, detail, language })
+        Ok(Self { query, limit, detail, language })
     }
 }
 
@@ -56,7 +75,7 @@ pub(super) async fn search(
     let gate = supervisor.gate();
     let scope = gate.granted(principal);
     let language = Some(asked.language);
-    let search = Search { query: asked.query, limit: LIMIT, detail: asked.detail, language };
+    let search = Search { query: asked.query, limit: asked.limit, detail: asked.detail, language };
     let found = gate.search(&scope, client, search).await;
     let limit = supervisor.settings().display.part_bytes;
     let (mut shown, mut left_out, mut bytes) = (Vec::new(), found.left_out, 0);

@@ -26,7 +26,9 @@ impl Failures {
         let why = why.in_the_log();
         match unsaid {
             0 => tracing::warn!("a request of {who} is refused: {why}"),
-            unsaid => tracing::warn!("a request of {who} is refused: {why}; before it {unsaid} more were"),
+            suppressed => {
+                tracing::warn!("a request of {who} is refused: {why}; before it {suppressed} more were");
+            }
         }
     }
 }

@@ -85,7 +85,7 @@ impl TrustedProxies {
             return Ok(peer);
         }
         let client = self.client(headers).inspect_err(|why| {
-            self.log.tell(|times| {
+            self.log.write(|times| {
                 tracing::warn!(
                     "a request from the proxy {peer} is refused, since its client cannot be read: {why}{times}"
                 );
