@@ -92,10 +92,11 @@ endurance: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/endurance $(ENDURANCE)
 
-# Times at the MCP boundary; see docs/measurements.md.
+# Times at the MCP boundary; see docs/measurements.md. BENCH="--beside OLD/lockhouse" measures an older build, with its worker and
+# its Python engine in the same directory, in turns with the one just built, and prints ratios.
 bench: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
-	target/release/bench
+	target/release/bench $(BENCH)
 
 # Many AI clients over HTTP at one time, and a hostile one among them; LOAD="--clients 100 --seconds 60" for less.
 load: build

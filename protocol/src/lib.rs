@@ -16,6 +16,7 @@ pub mod finding;
 pub mod frame;
 pub mod id;
 pub mod profile;
+pub mod search;
 pub mod worker;
 pub mod zygote;
 
@@ -27,7 +28,8 @@ pub use id::{
     SkillName, ToolName,
 };
 pub use profile::{ConversationLimits, SandboxProfile};
+pub use search::{Detail, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX};
 pub use worker::{
-    CodeError, Detail, Failure, FailureCode, FromWorker, Job, Outcome, Reply, Request, Stream, ToWorker,
+    CodeError, Failure, FailureCode, FromWorker, Job, Outcome, Reply, Request, Stream, ToWorker,
 };
 pub use zygote::{Exit, FromZygote, SECCOMP_FILTERS, STACK_OVERFLOW_STATUS, ToZygote};

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{
     CallId, ExecutionId, PromptName, ResourceUri, ResultHandle, ServerName, SkillName, ToolName,
 };
+use crate::search::Detail;
 
 /// Supervisor to worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,31 +173,6 @@ impl Request {
             | Self::LoadResult { .. }
             | Self::LoadSkill { .. }
             | Self::SearchSkills { .. } => false,
-        }
-    }
-}
-
-/// How much a search tells of each tool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Detail {
-    /// Server, name and summary.
-    Names,
-    /// And how it is called.
-    #[default]
-    Signatures,
-    /// And everything that its server says of it.
-    Full,
-}
-
-impl Detail {
-    /// The detail of that name, as programs write it.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "names" => Some(Self::Names),
-            "signatures" => Some(Self::Signatures),
-            "full" => Some(Self::Full),
-            _ => None,
         }
     }
 }

@@ -7,44 +7,45 @@ mod document;
 mod edit;
 mod entry;
 mod env_file;
+mod error;
 mod excerpts;
 mod faults;
+mod generated;
 mod http;
 mod insertion;
+mod keys;
 mod left_out;
 mod locate;
+mod oauth;
 mod own_table;
 mod partial;
+mod parts;
 mod permissions;
 mod plaintext;
 mod pools;
-mod ranges;
 mod references;
 mod requirements;
 mod roster;
+mod server_keys;
 mod servers;
+mod tables;
 mod unused;
 mod written;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use lockhouse_audit as audit;
 use lockhouse_audit::{AuditSettings, digest};
 use lockhouse_base::directories;
 use lockhouse_base::telemetry::log;
-use lockhouse_base::text_files::{ReadError, read_source};
-use lockhouse_engine::execution::ExecutionLimits;
-use lockhouse_engine::sessions::SessionSettings;
-use lockhouse_engine::supervisor::{self, RunSettings};
+use lockhouse_base::text_files::read_source;
+use lockhouse_engine::supervisor;
 use lockhouse_front::access::TokenFile;
 use lockhouse_front::http::{Address, HttpSettings};
 use lockhouse_gate::skills::SkillSettings;
-use lockhouse_gate::{ApprovalSettings, PolicyFile, results};
-use lockhouse_policies::{Diagnostic, Diagnostics, Policy, Source};
-use lockhouse_protocol::ConversationLimits;
-use lockhouse_upstream::{Places, ServerLimits};
+use lockhouse_gate::{PolicyFile, results};
+use lockhouse_policies::{Policy, Source};
+use lockhouse_upstream::ServerLimits;
 
 use requirements::Requirements;
 
@@ -52,6 +53,8 @@ pub(crate) use clients::{Client, project_files};
 pub(crate) use dialects::{Listed, Listing};
 pub(crate) use edit::Edit;
 pub(crate) use entry::Entry;
+pub(crate) use error::ConfigError;
+pub(crate) use generated::{json_schema, packaged_configuration};
 pub(crate) use insertion::{Insertion, StartEntry, insert};
 pub(crate) use left_out::LeftOut;
 pub(crate) use own_table::own_table;
@@ -61,68 +64,6 @@ pub(crate) use references::{Surroundings, Unresolved};
 pub(crate) use roster::usable;
 pub(crate) use unused::Unused;
 pub(crate) use written::Written;
-
-/// Why the configuration cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfigError {
-    /// Faults in a file, each with its place.
-    #[error(transparent)]
-    Faults(#[from] Diagnostics),
-    /// A file cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Unreadable { path: PathBuf, source: std::io::Error },
-    /// A file cannot be written.
-    #[error("cannot write {path}: {source}")]
-    Unwritable { path: PathBuf, source: std::io::Error },
-    /// A change that would leave a configuration that cannot be used.
-    #[error("{path} stays as it was, since it would not be valid with the change:\n{reason}")]
-    Refused { path: PathBuf, reason: String },
-    /// There is a configuration for everyone, and none of this user.
-    #[error(
-        "{path} is in force, and a configuration of your own would take its place with all that it sets: name the file to change with --config"
-    )]
-    SystemWide { path: PathBuf },
-    /// Neither of the places where a configuration may be kept is known.
-    #[error("no place for the configuration: set HOME or XDG_CONFIG_HOME, or name it with --config")]
-    NoConfigDirectory,
-    /// A file is not what it must be.
-    #[error("cannot use {path}: {reason}")]
-    Unusable { path: PathBuf, reason: String },
-    /// A program of ours, or the Python interpreter, is nowhere.
-    #[error("cannot find {what}; looked at {places}. {advice}")]
-    Missing { what: &'static str, places: String, advice: &'static str },
-    /// Neither of the places where state may be kept is known.
-    #[error(
-        "no place to keep the audit log: set HOME, XDG_STATE_HOME or STATE_DIRECTORY, or audit.directory in the configuration"
-    )]
-    NoStateDirectory,
-    /// Neither of the places where a policy may be kept is known.
-    #[error("no place for the policy: set HOME or XDG_CONFIG_HOME, or name it with --policy")]
-    NoPolicyDirectory,
-}
-
-impl From<ReadError> for ConfigError {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::Unreadable { path, source } => Self::Unreadable { path, source },
-            ReadError::Unusable { path, reason } => Self::Unusable { path, reason },
-        }
-    }
-}
-
-impl ConfigError {
-    /// What is wrong, without lines of the file: they may have what must be seen nowhere else.
-    pub(crate) fn without_excerpts(&self) -> String {
-        match self {
-            Self::Faults(Diagnostics(faults)) => {
-                let files: BTreeSet<&str> = faults.iter().map(Diagnostic::path).collect();
-                let files = files.into_iter().collect::<Vec<_>>().join(", ");
-                format!("{} faults in {files}; the log on standard error has them", faults.len())
-            }
-            other => other.to_string(),
-        }
-    }
-}
 
 /// The files named on the command line.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -177,42 +118,16 @@ impl Settings {
         let (servers, refused) = requirements.apply(servers);
         unused.extend(refused.iter().map(Unused::from));
         let engine = supervisor::Settings {
-            limits: limits(&document.limits),
-            approvals: approvals(&document),
-            skills: skills(&document.skills, &path, &surroundings),
-            own_policy: own_policy(files),
-            code_bytes_max: document.limits.code_kib as usize * 1024,
-            shown_bytes: document.limits.shown_bytes as usize,
-            results: result_bounds(&document.results),
-            audit: audit_settings(&document.audit)?,
             servers,
-            places: Places {
-                cache: directories::cache(),
-                state: directories::state(),
-                tools_lifetime: Duration::from_secs(u64::from(document.catalogue.lifetime_hours) * 3_600),
-                learns_shapes: document.catalogue.learn,
-            },
-            sessions: sessions(&document),
-            runs: runs(&document.runs),
+            own_policy: own_policy(files),
             refused: refused.iter().map(ToString::to_string).collect(),
-            clients: admission::limits(&document.clients),
-            drain: Duration::from_secs_f64(document.service.drain_seconds),
-            health_tool: document.tools.health,
             digest: digest::of_files(&digests),
-            python: pools::python(&document).map_err(|error| error.to_string()),
-            typescript: pools::typescript(&document).map_err(|error| error.to_string()),
+            ..parts::engine(&document, &path, &surroundings)?
         };
-        Ok(Self {
-            engine,
-            unused,
-            http: {
-                let access = admission::settings(&document, &path, &surroundings)?;
-                document.http.settings(access, document.limits.code_kib, &path, &surroundings)
-            },
-            metrics: document.metrics.listen.clone(),
-            document,
-            path,
-        })
+        let access = admission::settings(&document, &path, &surroundings)?;
+        let http = document.http.settings(access, document.limits.code_kib, &path, &surroundings);
+        let metrics = document.metrics.listen.clone();
+        Ok(Self { engine, unused, http, metrics, document, path })
     }
 
     /// Files with secrets that others can read: keys, tokens, and what the configuration refers to.
@@ -222,9 +137,9 @@ impl Settings {
         let keys = audit::key_files(&self.engine.audit.keys);
         let tokens = admission::token_file(&self.document.http, &self.path, &surroundings);
         let tokens = tokens.map(|tokens| tokens.path().to_owned());
-        let text = std::fs::read_to_string(&self.path).unwrap_or_default();
         let beside = self.path.parent().unwrap_or(Path::new(""));
-        let referenced = referenced_files(&text).map(|path| beside.join(surroundings.expand_home(path)));
+        let referenced = self.document.referenced_files.iter();
+        let referenced = referenced.map(|path| beside.join(surroundings.expand_home(path)));
         let mut files: Vec<PathBuf> = kept.chain(keys).chain(tokens).chain(referenced).collect();
         files.sort_unstable();
         files.dedup();
@@ -271,7 +186,7 @@ pub(crate) fn log_format(files: &Files) -> log::Format {
 /// # Errors
 /// [`ConfigError`], with every fault of the file.
 pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, ConfigError> {
-    audit_settings(&load_document(files, &Surroundings::of_process())?.0.audit)
+    parts::audit_settings(&load_document(files, &Surroundings::of_process())?.0.audit)
 }
 
 /// What is kept of results, and how much of one is shown, of the configuration alone.
@@ -280,14 +195,7 @@ pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, Config
 /// [`ConfigError`], with every fault of the file.
 pub(crate) fn load_result_bounds(files: &Files) -> Result<(results::Bounds, usize), ConfigError> {
     let (document, _) = load_document(files, &Surroundings::of_process())?;
-    Ok((result_bounds(&document.results), document.limits.shown_bytes as usize))
-}
-
-fn result_bounds(document: &document::Results) -> results::Bounds {
-    results::Bounds {
-        bytes: u64::from(document.keep_mib) * 1024 * 1024,
-        lifetime: Duration::from_secs(document.keep_seconds.into()),
-    }
+    Ok((parts::result_bounds(&document.results), parts::display(&document.limits).part_bytes))
 }
 
 /// What is configured of skills, of the configuration alone.
@@ -297,33 +205,7 @@ fn result_bounds(document: &document::Results) -> results::Bounds {
 pub(crate) fn load_skill_settings(files: &Files) -> Result<SkillSettings, ConfigError> {
     let surroundings = Surroundings::of_process();
     let (document, path) = load_document(files, &surroundings)?;
-    Ok(skills(&document.skills, &path, &surroundings))
-}
-
-/// Directories are taken from where the configuration is.
-fn skills(document: &document::Skills, configuration: &Path, surroundings: &Surroundings) -> SkillSettings {
-    let beside = configuration.parent().unwrap_or(Path::new(""));
-    let shared = document.directories.iter().map(|path| beside.join(surroundings.expand_home(path)));
-    SkillSettings {
-        enabled: document.enabled,
-        own: directories::state().map(|state| state.join("skills")),
-        shared: shared.collect(),
-    }
-}
-
-fn audit_settings(document: &document::Audit) -> Result<AuditSettings, ConfigError> {
-    let state = directories::state();
-    let below_state = || state.as_ref().map(|state| state.join("audit"));
-    let directory = document.directory.clone().or_else(directories::logs).or_else(below_state);
-    let directory = directory.ok_or(ConfigError::NoStateDirectory)?;
-    Ok(AuditSettings {
-        keys: state.unwrap_or_else(|| directory.clone()),
-        directory,
-        values: document.values,
-        redact: document.redact.clone(),
-        code: document.code,
-        keep_days: document.keep_days,
-    })
+    Ok(parts::skills(&document.skills, &path, &surroundings))
 }
 
 /// Reads the policy, and what is required above it. Without a policy everything is denied, with a hint.
@@ -381,39 +263,10 @@ pub(crate) fn readable_by_others<'p>(files: impl Iterator<Item = &'p Path>) -> V
     permissions::readable_secrets(files.map(Path::to_owned))
 }
 
-/// The files that references in a text name: `${file:/PATH}`.
-fn referenced_files(text: &str) -> impl Iterator<Item = &str> {
-    let after = text.split("${file:").skip(1);
-    after.filter_map(|after| after.split_once('}')).map(|(path, _)| path)
-}
-
 /// Where `policy init` writes.
 pub(crate) fn policy_path(files: &Files) -> Result<PathBuf, ConfigError> {
     let default = || directories::configuration().map(|directory| directory.join("policy.toml"));
     files.policy.clone().or_else(default).ok_or(ConfigError::NoPolicyDirectory)
-}
-
-fn sessions(document: &document::Document) -> SessionSettings {
-    let sessions = &document.sessions;
-    SessionSettings {
-        max: sessions.max as usize,
-        of_a_client: document.clients.sessions as usize,
-        idle: Duration::from_secs_f64(sessions.idle_seconds),
-        life: Duration::from_secs_f64(sessions.life_seconds),
-    }
-}
-
-fn runs(document: &document::Runs) -> RunSettings {
-    RunSettings {
-        wait: Duration::from_secs_f64(document.wait_seconds),
-        background: document.background as usize,
-        background_of_one: document.background_per_client as usize,
-    }
-}
-
-fn approvals(document: &document::Document) -> ApprovalSettings {
-    let wait = document.approvals.wait_seconds.unwrap_or(document.limits.question_seconds);
-    ApprovalSettings { through: document.approvals.through, wait: Duration::from_secs_f64(wait) }
 }
 
 /// The policy that is in force, if it was named or is the user's, and not everybody's.
@@ -421,22 +274,4 @@ fn own_policy(files: &Files) -> Option<PolicyFile> {
     let own = || directories::configuration().map(|directory| directory.join("policy.toml"));
     let path = files.policy.clone().or_else(own)?;
     (find_policy(files).as_ref() == Some(&path)).then(|| PolicyFile::new(path))
-}
-
-fn limits(document: &document::Limits) -> ExecutionLimits {
-    ExecutionLimits {
-        wall: Duration::from_secs_f64(document.timeout_seconds),
-        question: Duration::from_secs_f64(document.question_seconds),
-        grace: Duration::from_millis(document.grace_ms.into()),
-        cpu: Duration::from_secs(document.cpu_seconds.into()),
-        // Of the client's, as the run begins.
-        cpu_credit: None,
-        memory_bytes: u64::from(document.memory_mib) * 1024 * 1024,
-        conversation: ConversationLimits {
-            calls: document.calls,
-            parallel_calls: document.parallel_calls,
-            output_bytes: u64::from(document.output_kib) * 1024,
-            frame_bytes: document.frame_kib * 1024,
-        },
-    }
 }

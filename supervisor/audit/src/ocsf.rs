@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use super::read::Found;
 use super::record::{About, Arguments, Event};
 
-/// Of the schema.
-const SCHEMA: &str = "1.3.0";
+/// The version of the schema. From 1.4.0 on the class has the profile `security_control`, with the action and the disposition.
+const SCHEMA: &str = "1.5.0";
 const API_ACTIVITY: u32 = 6003;
 /// Calls and executions whose end is waited for. Of processes that were killed there is none.
 const OPEN_MAX: usize = 65_536;

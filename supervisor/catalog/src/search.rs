@@ -9,7 +9,7 @@ mod corpus;
 mod index;
 mod query;
 mod rank;
-mod synonyms;
+mod word_lists;
 mod words;
 
 pub use corpus::Corpus;

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use lockhouse_base::language::Language;
 use lockhouse_messages::{RunCode, Search};
-use lockhouse_protocol::Detail;
+use lockhouse_protocol::{Detail, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX};
 use rmcp::model::JsonObject;
 use serde_json::Value;
+use thiserror::Error;
 
 /// The arguments of `run_code`.
 pub(crate) fn run_code_request(arguments: &JsonObject) -> Result<RunCode, String> {
@@ -43,24 +44,43 @@ pub(crate) fn run_code_request(arguments: &JsonObject) -> Result<RunCode, String
     Ok(RunCode { language, code: code.to_owned(), timeout, servers, session })
 }
 
+/// What is wrong with the arguments of `search_tools`.
+#[derive(Debug, Error)]
+pub(crate) enum InvalidSearch {
+    #[error("query must be a string")]
+    Query,
+    #[error("limit must be a whole number from 1 to {SEARCH_LIMIT_MAX}")]
+    Limit,
+    #[error(r#"detail must be "names", "signatures" or "full""#)]
+    Detail,
+    #[error(r#"language must be "python" or "typescript""#)]
+    Language,
+}
+
 /// The arguments of `search_tools`.
-pub(crate) fn search_request(arguments: &JsonObject) -> Result<Search, &'static str> {
+pub(crate) fn search_request(arguments: &JsonObject) -> Result<Search, InvalidSearch> {
     let query = match arguments.get("query") {
         None => String::new(),
         Some(Value::String(query)) => query.clone(),
-        Some(_) => return Err("query must be a string"),
+        Some(_) => return Err(InvalidSearch::Query),
     };
+    let limit = match arguments.get("limit") {
+        None | Some(Value::Null) => Some(SEARCH_LIMIT_DEFAULT),
+        Some(limit) => limit.as_u64().and_then(|limit| u32::try_from(limit).ok()),
+    };
+    let limit = limit.filter(|limit| (1..=SEARCH_LIMIT_MAX).contains(limit));
+    let limit = limit.ok_or(InvalidSearch::Limit)?;
     let detail = match arguments.get("detail") {
         None | Some(Value::Null) => Some(Detail::default()),
         Some(detail) => detail.as_str().and_then(Detail::named),
     };
-    let detail = detail.ok_or(r#"detail must be "names", "signatures" or "full""#)?;
+    let detail = detail.ok_or(InvalidSearch::Detail)?;
     let language = match arguments.get("language").map(Value::as_str) {
         None | Some(Some("python")) => Language::Python,
         Some(Some("typescript" | "javascript")) => Language::Typescript,
-        Some(_) => return Err(r#"language must be "python" or "typescript""#),
+        Some(_) => return Err(InvalidSearch::Language),
     };
-    Ok(Search { query, detail, language })
+    Ok(Search { query, limit, detail, language })
 }
 
 /// As much of a name that nobody knows as an answer repeats.

@@ -22,7 +22,6 @@ mod proxies;
 mod rate;
 mod request_heads;
 mod request_ids;
-mod seldom;
 mod sessions;
 mod tls;
 mod watched;

@@ -327,7 +327,7 @@ impl Front {
     ) -> CallToolResult {
         match search_request(arguments) {
             Ok(search) => result_of_json(self.engine.ask(principal, client, Request::Search(search)).await),
-            Err(message) => invalid(message),
+            Err(wrong) => invalid(&wrong.to_string()),
         }
     }
 

@@ -42,6 +42,7 @@ pub(super) fn all() -> Vec<Tool> {
         "type": "object",
         "properties": {
             "query": {"type": "string"},
+            "limit": {"type": "integer"},
             "detail": {"type": "string", "enum": ["names", "signatures", "full"]},
             "language": {"type": "string", "enum": ["python", "typescript"]},
         },

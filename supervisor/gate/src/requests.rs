@@ -32,9 +32,9 @@ impl Gate {
                 Err(not_kept) => Err(failure(FailureCode::NotFound, not_kept.to_string())),
             },
             Request::LoadSkill { name } => self.load_skill(from, &name).await,
-            Request::SearchSkills { query, limit } => self.search_skills(from, query, limit as usize).await,
+            Request::SearchSkills { query, limit } => self.search_skills(from, query, limit).await,
             Request::Search { query, limit, detail } => {
-                let search = Search { query: &query, limit: limit as usize, detail, language: from.language };
+                let search = Search { query: &query, limit, detail, language: from.language };
                 let found = self.search(&from.scope, from.client(), search).await;
                 Ok(json!({"tools": found.tools, "missing": found.missing}).to_string().into_bytes())
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lockhouse_base::language::Language;
 use lockhouse_catalog::{Catalogue, Corpus, Hit, Told, rank};
 use lockhouse_policies::ClientName;
-use lockhouse_protocol::{Detail, ServerName};
+use lockhouse_protocol::{Detail, SEARCH_LIMIT_MAX, ServerName};
 use lockhouse_upstream::State;
 use serde_json::Value;
 
@@ -17,8 +17,6 @@ use super::scope::Scope;
 
 /// How long searches wait for a server that connects for the first time, from the beginning of that attempt.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Tools that one search gives at most.
-const FOUND_MAX: usize = 50;
 /// What fits less than this part of what the best does makes no room for itself beside a large server.
 const WORTH_ROOM: f32 = 0.35;
 /// Restricts a search to one server, anywhere in the query.
@@ -28,7 +26,8 @@ const SERVER_MARK: &str = "server:";
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
     pub query: &'a str,
-    pub limit: usize,
+    /// Above [`SEARCH_LIMIT_MAX`] it is that.
+    pub limit: u32,
     pub detail: Detail,
     /// Of the signatures. None: each has both.
     pub language: Option<Language>,
@@ -93,7 +92,7 @@ impl Gate {
             rank(&query, &corpora)
         });
         let ranked = ranked.await.unwrap_or_default();
-        let (shown, left_out) = fair(&ranked, search.limit.clamp(1, FOUND_MAX));
+        let (shown, left_out) = fair(&ranked, search.limit.clamp(1, SEARCH_LIMIT_MAX) as usize);
         let policy = self.policy.now();
         let show = |hit: &Hit| {
             let Permitted { server, catalogue, .. } = &permitted[hit.corpus];

@@ -4,15 +4,12 @@
 use std::sync::Arc;
 
 use lockhouse_audit::SkillCode;
-use lockhouse_protocol::{Failure, FailureCode, Reply, SkillName};
+use lockhouse_protocol::{Failure, FailureCode, Reply, SEARCH_LIMIT_MAX, SkillName};
 use serde_json::{Map, Value, json};
 
 use super::failures::{failure, invalid};
 use super::{Gate, Requester};
 use crate::skills::{Draft, Name, Origin, Skill, Skills, StoreError};
-
-/// Skills that one search gives at most.
-const FOUND_MAX: usize = 50;
 
 impl Gate {
     /// The skills of a client, if they are not turned off.
@@ -53,10 +50,10 @@ impl Gate {
         Ok(told.to_string().into_bytes())
     }
 
-    pub(super) async fn search_skills(&self, from: &Requester, query: String, limit: usize) -> Reply {
+    pub(super) async fn search_skills(&self, from: &Requester, query: String, limit: u32) -> Reply {
         let skills = self.skills(from)?;
         let searching = move || -> Value {
-            let found = skills.search(&query, limit.clamp(1, FOUND_MAX));
+            let found = skills.search(&query, limit.clamp(1, SEARCH_LIMIT_MAX) as usize);
             found.iter().map(|skill| skill.summary()).collect()
         };
         let found = tokio::task::spawn_blocking(searching).await;

@@ -107,6 +107,8 @@ pub enum RunName {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Search {
     pub query: String,
+    /// Tools that are found at most.
+    pub limit: u32,
     pub detail: Detail,
     pub language: Language,
 }

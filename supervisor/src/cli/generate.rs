@@ -1,4 +1,5 @@
-//! `lockhouse generate`: manual pages and completions, as packages install them. Not for people, and not in the help.
+//! `lockhouse generate`: manual pages, completions, the configuration with every key commented out and its JSON schema, as packages
+//! install them. Not for people, and not in the help.
 
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell;
 
 use super::{UNAVAILABLE, complain};
+use crate::config;
 
 /// The shells that packages install completions for.
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
@@ -17,6 +19,8 @@ const MANUAL: &str = "Lockhouse";
 enum What {
     Man,
     Completions,
+    Configuration,
+    Schema,
 }
 
 /// What to write, and where.
@@ -33,6 +37,13 @@ pub(super) fn generate(arguments: &Arguments) -> ExitCode {
     let written = match arguments.what {
         What::Man => manual(command, &arguments.directory),
         What::Completions => completions(command, &arguments.directory),
+        What::Configuration => {
+            write(arguments.directory.join("config.toml"), &config::packaged_configuration())
+        }
+        What::Schema => {
+            let schema = format!("{:#}\n", config::json_schema());
+            write(arguments.directory.join("config.schema.json"), &schema)
+        }
     };
     match written {
         Ok(files) => {
@@ -43,6 +54,11 @@ pub(super) fn generate(arguments: &Arguments) -> ExitCode {
         }
         Err(error) => complain(&error, UNAVAILABLE),
     }
+}
+
+fn write(path: PathBuf, text: &str) -> Result<Vec<PathBuf>> {
+    std::fs::write(&path, text)?;
+    Ok(vec![path])
 }
 
 /// The command without those that are not for people.

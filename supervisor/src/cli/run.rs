@@ -85,8 +85,8 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     supervisor.close().await;
     if json {
         let keep = |json: &str| supervisor.results().keep(Owner::LOCAL, json);
-        let (limit, more) = (supervisor.settings().shown_bytes, "lockhouse result HANDLE --offset N");
-        let showing = Showing { limit, more, takes_files: false, keep: &keep };
+        let (limits, more) = (supervisor.settings().display, "lockhouse result HANDLE --offset N");
+        let showing = Showing { limits, more, takes_files: false, keep: &keep };
         println!("{:#}", execution::shown(&answer, &showing).json)
     } else {
         print_for_people(&answer)

@@ -8,7 +8,7 @@ use lockhouse_catalog::{Told, Tool};
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_gate::{Scope, Search, in_a_word};
 use lockhouse_policies::Effect;
-use lockhouse_protocol::{Detail, ServerName, ToolName};
+use lockhouse_protocol::{Detail, SEARCH_LIMIT_MAX, ServerName, ToolName};
 use serde_json::{Value, json};
 
 use super::terminal::for_stdout;
@@ -29,6 +29,10 @@ pub(super) enum Command {
     Search {
         /// Words
         query: Vec<String>,
+        /// At most so many tools
+        #[arg(long, value_name = "N", default_value_t = SEARCH_LIMIT_MAX,
+              value_parser = clap::value_parser!(u32).range(1..=i64::from(SEARCH_LIMIT_MAX)))]
+        limit: u32,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -72,9 +76,9 @@ pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
     gate.upstreams().settle().await;
     let status = match command {
         Command::List { json } => list(&supervisor, json),
-        Command::Search { query, json } => {
-            let search =
-                Search { query: &query.join(" "), limit: 50, detail: Detail::Signatures, language: None };
+        Command::Search { query, limit, json } => {
+            let query = query.join(" ");
+            let search = Search { query: &query, limit, detail: Detail::Signatures, language: None };
             let found = gate.search(&Scope::all(servers.clone()), None, search).await.tools;
             if found.is_empty() && !servers.is_empty() {
                 eprintln!("lockhouse: no permitted tool matches; `lockhouse tools list` shows all tools");

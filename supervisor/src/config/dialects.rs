@@ -21,6 +21,7 @@ mod zed;
 use std::path::{Path, PathBuf};
 
 use lockhouse_policies::{Diagnostic, Diagnostics, OnChange, Source};
+use toml::de::DeTable;
 
 use super::entry::Entry;
 use super::faults;
@@ -78,7 +79,7 @@ pub(crate) struct Listing {
 }
 
 /// One server of a file, under the name that it has there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Listed {
     pub(crate) name: String,
     /// Counted from 1.
@@ -133,9 +134,13 @@ pub(super) fn read(source: &Source, surroundings: &Surroundings) -> Result<Optio
 }
 
 /// `[servers.NAME]` of our configuration, where a fault of one server is a fault of the file.
-pub(super) fn read_own(source: &Source, surroundings: &Surroundings) -> Result<Vec<Listed>, Diagnostics> {
-    let root = tree::parse(source)?;
-    let Some(node) = root.table().and_then(|root| tree::get(root, "servers")) else { return Ok(Vec::new()) };
+pub(super) fn read_own(
+    source: &Source,
+    root: &DeTable<'_>,
+    surroundings: &Surroundings,
+) -> Result<Vec<Listed>, Diagnostics> {
+    let Some(servers) = root.get("servers") else { return Ok(Vec::new()) };
+    let node = tree::toml_node(servers.span(), servers.get_ref().clone());
     let Some(table) = node.table() else {
         let label = "expected tables: [servers.NAME]".to_owned();
         return Err(faults::at(source, Some(node.at.clone()), "servers is not valid", label).into());

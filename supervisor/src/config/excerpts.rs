@@ -4,56 +4,61 @@ use std::ops::Range;
 
 use lockhouse_policies::{Diagnostic, Source};
 
+use super::faults::line_number;
+use super::keys::TableSpec;
 use super::partial::Misfit;
 
-/// A value that does not fit, at its place.
-pub(super) fn diagnostic(source: &Source, misfit: Misfit) -> Diagnostic {
-    let Misfit { span, title, label, help } = misfit;
-    let diagnostic = fault(source, span, &title, label);
-    help.into_iter().fold(diagnostic, Diagnostic::with_help)
+/// Words of a server's entry, whose values may be secrets.
+const WORDS_OF_SERVERS: [&str; 2] = ["servers", "env"];
+
+/// Makes faults of one file.
+pub(super) struct Excerpts<'s> {
+    source: &'s Source,
+    /// Headers of tables that hold no secret, as they stand in the text.
+    headers: Vec<String>,
 }
 
-/// A fault at its place; a line that may hold a secret is named and not shown.
-pub(super) fn fault(source: &Source, span: Option<Range<usize>>, title: &str, label: String) -> Diagnostic {
-    match span {
-        Some(span) if may_hold_secrets(&source.text, span.start) => {
-            let line = 1 + source.text[..span.start].matches('\n').count();
-            let place = Source { path: format!("{}:{line}", source.path), text: String::new() };
-            Diagnostic::new(&place, None, title, label)
+impl<'s> Excerpts<'s> {
+    pub(super) fn new(source: &'s Source, declared: &TableSpec) -> Self {
+        let below = declared.all().into_iter().filter(|table| !table.path.is_empty());
+        Self { source, headers: below.map(|table| format!("\n[{}]", table.path)).collect() }
+    }
+
+    /// A part of the file that does not fit, at its place.
+    pub(super) fn misfit(&self, misfit: Misfit) -> Diagnostic {
+        let Misfit { span, title, label, help, is_declared } = misfit;
+        let fault =
+            if is_declared { self.value(span, &title, label) } else { self.unknown(span, &title, label) };
+        help.into_iter().fold(fault, Diagnostic::with_help)
+    }
+
+    /// About a key that is declared: it has no secret.
+    pub(super) fn value(&self, span: Option<Range<usize>>, title: &str, label: String) -> Diagnostic {
+        Diagnostic::new(self.source, span, title, label)
+    }
+
+    /// About anything else. A line that may hold a secret is named and not shown.
+    fn unknown(&self, span: Option<Range<usize>>, title: &str, label: String) -> Diagnostic {
+        match span {
+            Some(span) if self.may_hold_secrets(span.start) => {
+                let line = line_number(&self.source.text, span.start);
+                let place = Source { path: format!("{}:{line}", self.source.path), text: String::new() };
+                Diagnostic::new(&place, None, title, label)
+            }
+            span => Diagnostic::new(self.source, span, title, label),
         }
-        span => Diagnostic::new(source, span, title, label),
     }
-}
 
-/// Whether the line there may belong to a server: nothing but the header of another table says that it does not.
-fn may_hold_secrets(text: &str, at: usize) -> bool {
-    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
-    let end = text[at..].find('\n').map_or(text.len(), |length| at + length);
-    if text[start..end].starts_with("[servers.") && !text[start..end].contains('=') {
-        return false;
+    /// Whether the line there may belong to a server: nothing but the header of another table says that it does not.
+    fn may_hold_secrets(&self, at: usize) -> bool {
+        let text = &self.source.text;
+        let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let end = text[at..].find('\n').map_or(text.len(), |length| at + length);
+        if text[start..end].starts_with("[servers.") && !text[start..end].contains('=') {
+            return false;
+        }
+        let header = self.headers.iter().filter_map(|header| text[..end].rfind(header)).max();
+        let table = &text[header.unwrap_or(0)..end];
+        WORDS_OF_SERVERS.iter().any(|word| table.contains(word))
     }
-    let others = [
-        "[limits]",
-        "[pool]",
-        "[sessions]",
-        "[runs]",
-        "[python]",
-        "[javascript]",
-        "[audit]",
-        "[approvals]",
-        "[catalogue]",
-        "[skills]",
-        "[results]",
-        "[http]",
-        "[http.limits]",
-        "[http.tls]",
-        "[clients]",
-        "[service]",
-        "[metrics]",
-        "[log]",
-        "[tools]",
-    ];
-    let header = others.iter().filter_map(|header| text[..end].rfind(&format!("\n{header}"))).max();
-    let table = &text[header.unwrap_or(0)..end];
-    table.contains("servers") || table.contains("env")
 }

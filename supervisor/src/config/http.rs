@@ -1,4 +1,4 @@
-//! `[http]` as it is written, and the settings that it makes.
+//! `[http]` and its tables, each key declared once, and the settings that they make.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,95 +8,125 @@ use lockhouse_front::access::{AccessSettings, Auth, NamedUser};
 use lockhouse_front::http::{
     Address, HostName, HttpLimits, HttpSettings, PageOrigin, TlsFiles, TrustedProxy,
 };
-use serde::Deserialize;
 
+use super::keys::table;
 use super::references::Surroundings;
 
 /// Where `lockhouse serve --http` listens if nothing else is said.
 const LISTEN: &str = "127.0.0.1:7300";
 
-/// `[http]`: the door for AI clients that do not start Lockhouse themselves.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Http {
-    /// Where `lockhouse serve --http` listens.
-    pub(super) listen: Option<Vec<Address>>,
-    pub(super) auth: Auth,
-    /// The file that `lockhouse token` writes.
-    pub(super) tokens: Option<PathBuf>,
-    /// Who comes in with `auth = "peer"`.
-    pub(super) users: Option<Vec<NamedUser>>,
-    pub(super) oauth: Option<Oauth>,
-    /// Names by which clients ask for this server, besides its addresses.
-    pub(super) hosts: Vec<HostName>,
-    /// Web pages that may come in.
-    pub(super) origins: Vec<PageOrigin>,
-    /// Whether what listens here is reached through a proxy that speaks TLS.
-    pub(super) behind_proxy: bool,
-    /// Whose word counts about where a request is from.
-    pub(super) trusted_proxies: Vec<TrustedProxy>,
-    pub(super) tls: Option<HttpTls>,
-    pub(super) limits: Limits,
+table! {
+    /// AI clients that come to Lockhouse, and do not start it: see Serving over HTTP below
+    pub(super) struct Http = "http" {
+        /// where `lockhouse serve --http` listens: IP:PORT, or unix:/PATH
+        listen: Option<Vec<Address>> = None, like "[\"127.0.0.1:7300\"]";
+        /// who comes in: access.md; or "oauth", "peer", a list of these, or "none"
+        auth: Auth = Auth::default(), like "\"token\"";
+        /// the file that `lockhouse token` writes
+        tokens: Option<PathBuf> = None, else "below $STATE_DIRECTORY, else ~/.local/state/lockhouse",
+            like "\"/etc/lockhouse/client-tokens.json\"";
+        /// with "peer"
+        users: Option<Vec<NamedUser>> = None, else "the user of Lockhouse itself, and root",
+            like "[\"ada\", 1001]";
+        /// names by which clients ask for it, NAME or NAME:PORT, besides its own addresses
+        hosts: Vec<HostName> = Vec::new(), like "[\"mcp.example.com\"]";
+        /// web pages whose requests are heard, SCHEME://NAME or SCHEME://NAME:PORT
+        origins: Vec<PageOrigin> = Vec::new(), else "none", like "[\"https://app.example.com\"]";
+        /// whether a proxy that speaks TLS stands before an address that other hosts reach
+        behind_proxy: bool = false;
+        /// whose Forwarded or X-Forwarded-For says whose a request is
+        trusted_proxies: Vec<TrustedProxy> = Vec::new(), else "nobody's",
+            like "[\"10.0.0.5\", \"10.1.0.0/16\", \"unix\"]";
+        table tls: Option<HttpTls>;
+        table oauth: Option<Oauth>;
+        table limits: Limits;
+    }
 }
 
-/// `[http.tls]`
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub(super) struct HttpTls {
-    certificate: String,
-    key: String,
+table! {
+    /// PEM files; paths are taken from where this file is, `${cred:NAME}` is a credential of systemd
+    pub(super) struct HttpTls = "http.tls" {
+        /// this server's own first, then those up to the authority
+        certificate: String = String::new(), like "\"door.pem\"", required = true;
+        /// other users of the host must not be able to read it
+        key: String = String::new(), like "\"door.key\"", required = true;
+    }
 }
 
-/// `[http.limits]`
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Limits {
-    connections: u32,
-    connections_per_peer: u32,
-    unauthenticated_percent: u32,
-    unauthenticated_requests_per_peer_per_second: u32,
-    tls_handshakes_per_peer_per_second: u32,
-    tls_seconds: f64,
-    head_seconds: f64,
-    body_seconds: f64,
-    keep_alive_seconds: f64,
-    stall_seconds: f64,
-    headers: u32,
-    head_kib: u32,
-    streams: u32,
-    /// None: as much as the largest program needs.
-    body_kib: Option<u32>,
-    body_values: u32,
-    /// None: 16, or as much as four bodies need, so that one client's share is no more than a quarter.
-    bodies_mib: Option<u32>,
-    mcp_sessions: u32,
-    mcp_sessions_per_client: u32,
-    mcp_session_seconds: f64,
+table! {
+    /// with "oauth"
+    pub(super) struct Oauth = "http.oauth" {
+        /// whose tokens count
+        issuer: String = String::new(), like "\"https://id.example.com/realms/team\"", required = true;
+        /// for whom they must be
+        audience: String = String::new(), like "\"https://lockhouse.example.com/mcp\"", required = true;
+        /// under which URL clients know this server
+        resource: Option<String> = None, else "audience", like "\"https://lockhouse.example.com/mcp\"";
+        /// where keys are, a URL or a file
+        jwks: Option<String> = None, else "as the issuer says", like "\"https://id.example.com/keys\"";
+        /// of signatures
+        algorithms: Option<Vec<String>> = None, else "RS256, RS512, PS256, ES256, ES384, EdDSA",
+            like "[\"RS256\", \"ES256\"]";
+        /// by which clocks may differ
+        leeway_seconds: u32 = 60, within 0..=600;
+        /// between two looks for keys
+        refetch_seconds: u32 = 30, within 1..=3_600;
+        /// what each scope permits
+        scopes: BTreeMap<String, Vec<String>> = BTreeMap::new(),
+            like "{ \"lockhouse\" = [\"*\"], \"lockhouse:read\" = [\"github.list_*\"] }", required = true;
+    }
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections: 1_024,
-            connections_per_peer: 256,
-            unauthenticated_percent: 50,
-            unauthenticated_requests_per_peer_per_second: 50,
-            tls_handshakes_per_peer_per_second: 50,
-            tls_seconds: 10.0,
-            head_seconds: 10.0,
-            body_seconds: 30.0,
-            keep_alive_seconds: 75.0,
-            stall_seconds: 30.0,
-            headers: 64,
-            head_kib: 16,
-            streams: 64,
-            body_kib: None,
-            body_values: 10_000,
-            bodies_mib: None,
-            mcp_sessions: 1_024,
-            mcp_sessions_per_client: 64,
-            mcp_session_seconds: 1_800.0,
-        }
+table! {
+    /// of all addresses together
+    pub(super) struct Limits = "http.limits" {
+        /// at one time
+        connections: u32 = 1_024, within 1..=65_536;
+        /// of one IPv4 address, one IPv6 network (/64), or one user over a Unix domain socket
+        connections_per_peer: u32 = 256, within 1..=65_536;
+        /// of `connections`, that may be unauthenticated; the rest is for clients that have proven who they are
+        unauthenticated_percent: u32 = 50, within 1..=100;
+        /// that are answered without having been admitted; four times as many at once, after four seconds of rest. Answers to
+        /// further ones leave up to half a second later, one after the other on each connection. Not on a trusted proxy's
+        /// connections
+        unauthenticated_requests_per_peer_per_second: u32 = 50, within 1..=65_536;
+        /// after which no request was admitted; four times as many at once. Further ones wait for half a second at most, or
+        /// are closed
+        tls_handshakes_per_peer_per_second: u32 = 50, within 1..=65_536;
+        /// for the handshake of TLS
+        tls_seconds: f64 = 10.0, within 0.01..=3_600.0;
+        /// for the head of a request, from when the connection is there, or from the first byte of a further one
+        head_seconds: f64 = 10.0, within 0.01..=3_600.0;
+        /// for the rest of it: then 408. A body above 64 KiB may wait as long for room in `bodies_mib`, which does not count:
+        /// then 503 with `Retry-After`
+        body_seconds: f64 = 30.0, within 0.01..=3_600.0;
+        /// without a request, until the connection is closed
+        keep_alive_seconds: f64 = 75.0, within 0.01..=3_600.0;
+        /// without a byte of an answer being taken
+        stall_seconds: f64 = 30.0, within 0.01..=3_600.0;
+        /// header lines; then 431
+        headers: u32 = 64, within 16..=1_024;
+        /// of a head; then 431
+        head_kib: u32 = 16, within 8..=1_024;
+        /// requests at one time on one connection of HTTP/2. Of those that wait for room for their bodies there are at most 2;
+        /// further ones are answered 503. What clients send before it is read is at most 32 KiB of a request and 128 KiB of a
+        /// connection: 128 MiB with 1024 `connections`
+        streams: u32 = 64, within 1..=1_024;
+        /// of a body; then 413. The default has room for the largest program, of which each byte takes up to six in JSON
+        body_kib: Option<u32> = None, within 64..=65_536, else "6 × `code_kib` of `[limits]` + 512: 2048",
+            like "2048";
+        /// JSON values of a body; then 413. A call of a tool that clients have directly may have so many in its arguments.
+        /// Parsing 10,000 takes about 2 ms
+        body_values: u32 = 10_000, within 1_000..=1_000_000;
+        /// of all bodies above 64 KiB that are received and parsed at one time; further ones wait. One client gets a quarter of
+        /// it. At least `body_kib`
+        bodies_mib: Option<u32> = None, within 1..=65_536, else "16, or four bodies", like "16";
+        /// of all clients
+        mcp_sessions: u32 = 1_024, within 1..=65_536;
+        /// of one client
+        mcp_sessions_per_client: u32 = 64, within 1..=65_536;
+        /// without a request or a stream, until a session ends
+        mcp_session_seconds: f64 = 1_800.0, within 0.01..=604_800.0;
     }
 }
 
@@ -111,64 +141,9 @@ impl Limits {
         self.bodies_mib.unwrap_or_else(|| self.body_kib(code_kib).saturating_mul(4).div_ceil(1_024).max(16))
     }
 
-    /// Whether each key can work, and what it can be. `code_kib` is that of `[limits]`.
-    pub(super) fn checks(&self, code_kib: u32) -> [(bool, &'static str, &'static str); 20] {
-        let (body_kib, bodies_mib) = (self.body_kib(code_kib), self.bodies_mib(code_kib));
-        let seconds = |of: f64| (0.01..=3_600.0).contains(&of);
-        [
-            ((1..=65_536).contains(&self.connections), "http.limits.connections", "1 to 65536"),
-            (
-                (1..=65_536).contains(&self.connections_per_peer),
-                "http.limits.connections_per_peer",
-                "1 to 65536",
-            ),
-            (
-                (1..=100).contains(&self.unauthenticated_percent),
-                "http.limits.unauthenticated_percent",
-                "1 to 100",
-            ),
-            (
-                (1..=65_536).contains(&self.unauthenticated_requests_per_peer_per_second),
-                "http.limits.unauthenticated_requests_per_peer_per_second",
-                "1 to 65536",
-            ),
-            (
-                (1..=65_536).contains(&self.tls_handshakes_per_peer_per_second),
-                "http.limits.tls_handshakes_per_peer_per_second",
-                "1 to 65536",
-            ),
-            (seconds(self.tls_seconds), "http.limits.tls_seconds", "0.01 to 3600"),
-            (seconds(self.head_seconds), "http.limits.head_seconds", "0.01 to 3600"),
-            (seconds(self.body_seconds), "http.limits.body_seconds", "0.01 to 3600"),
-            (seconds(self.keep_alive_seconds), "http.limits.keep_alive_seconds", "0.01 to 3600"),
-            (seconds(self.stall_seconds), "http.limits.stall_seconds", "0.01 to 3600"),
-            ((16..=1_024).contains(&self.headers), "http.limits.headers", "16 to 1024"),
-            ((8..=1_024).contains(&self.head_kib), "http.limits.head_kib", "8 to 1024"),
-            ((1..=1_024).contains(&self.streams), "http.limits.streams", "1 to 1024"),
-            (
-                self.body_kib.is_none_or(|kib| (64..=65_536).contains(&kib)),
-                "http.limits.body_kib",
-                "64 to 65536",
-            ),
-            ((1_000..=1_000_000).contains(&self.body_values), "http.limits.body_values", "1000 to 1000000"),
-            ((1..=65_536).contains(&bodies_mib), "http.limits.bodies_mib", "1 to 65536"),
-            (
-                u64::from(bodies_mib) * 1_024 >= u64::from(body_kib),
-                "http.limits.bodies_mib",
-                "at least body_kib: one body must have room",
-            ),
-            ((1..=65_536).contains(&self.mcp_sessions), "http.limits.mcp_sessions", "1 to 65536"),
-            (
-                (1..=65_536).contains(&self.mcp_sessions_per_client),
-                "http.limits.mcp_sessions_per_client",
-                "1 to 65536",
-            ),
-            (
-                (0.01..=604_800.0).contains(&self.mcp_session_seconds),
-                "http.limits.mcp_session_seconds",
-                "0.01 to 604800",
-            ),
-        ]
+    /// Whether all bodies together have room for one.
+    pub(super) fn has_room_for_a_body(&self, code_kib: u32) -> bool {
+        u64::from(self.bodies_mib(code_kib)) * 1_024 >= u64::from(self.body_kib(code_kib))
     }
 
     fn settings(&self, code_kib: u32) -> HttpLimits {
@@ -229,29 +204,4 @@ fn file(written: &str, configuration: &Path, surroundings: &Surroundings) -> Pat
         Some((name, directory)) => Path::new(directory).join(name),
         None => configuration.parent().unwrap_or(Path::new("")).join(surroundings.expand_home(written)),
     }
-}
-
-/// `[http.oauth]`
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Oauth {
-    pub(super) issuer: String,
-    pub(super) audience: String,
-    pub(super) resource: Option<String>,
-    /// A URL or a path; found by what the issuer says of itself otherwise.
-    pub(super) jwks: Option<String>,
-    pub(super) scopes: BTreeMap<String, Vec<String>>,
-    pub(super) algorithms: Option<Vec<String>>,
-    #[serde(default = "leeway_seconds")]
-    pub(super) leeway_seconds: u32,
-    #[serde(default = "refetch_seconds")]
-    pub(super) refetch_seconds: u32,
-}
-
-fn leeway_seconds() -> u32 {
-    60
-}
-
-fn refetch_seconds() -> u32 {
-    30
 }

@@ -1,9 +1,10 @@
 //! Why a server of a file is not used.
 
+use super::keys::Range;
 use super::references::Unresolved;
 
 /// Why a server is not used. No value of the file is in it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum LeftOut {
     #[error("it is disabled")]
     Disabled,
@@ -11,6 +12,8 @@ pub(crate) enum LeftOut {
     Itself,
     #[error("{key}: expected {expected}")]
     Unexpected { key: String, expected: &'static str },
+    #[error("{key}: expected {range}")]
+    OutOfRange { key: String, range: Range },
     #[error("it has neither a command nor a URL")]
     NoReach,
     #[error("it has both a command and a URL: keep one of them")]

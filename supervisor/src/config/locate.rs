@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use lockhouse_base::directories;
 
-use super::ConfigError;
+use super::error::ConfigError;
 
 const SYSTEM_CONFIG: &str = "/etc/lockhouse";
 const SYSTEM_PROGRAMS: &str = "/usr/lib/lockhouse";

@@ -7,6 +7,8 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer, Error};
 
+use super::keys::TableSpec;
+
 /// One thing that does not fit. No value of the file is in its words.
 #[derive(Debug)]
 pub(super) struct Misfit {
@@ -14,6 +16,8 @@ pub(super) struct Misfit {
     pub(super) title: String,
     pub(super) label: String,
     pub(super) help: Option<String>,
+    /// Whether it is about a key that is declared.
+    pub(super) is_declared: bool,
 }
 
 /// What was read, without that which does not fit.
@@ -26,12 +30,16 @@ pub(super) struct Read<'t, T> {
 
 /// # Errors
 /// Of a text that is no TOML, what is wrong with it.
-pub(super) fn read<T: DeserializeOwned + Default>(text: &str) -> Result<Read<'_, T>, Misfit> {
+pub(super) fn read<'t, T: DeserializeOwned + Default>(
+    text: &'t str,
+    declared: &TableSpec,
+) -> Result<Read<'t, T>, Misfit> {
     let parsed = DeTable::parse(text).map_err(|error| Misfit {
         span: error.span(),
         title: "this is not valid TOML".to_owned(),
         label: without_values(error.message()),
         help: None,
+        is_declared: false,
     })?;
     let whole = parsed.span();
     let root = parsed.into_inner();
@@ -49,17 +57,37 @@ pub(super) fn read<T: DeserializeOwned + Default>(text: &str) -> Result<Read<'_,
             }
         }
     };
+    misfits.extend(declared.all().into_iter().flat_map(|table| missing(&root, table)));
     misfits.sort_by_key(|misfit| misfit.span.as_ref().map(|span| span.start));
     Ok(Read { document, misfits, root })
 }
 
+/// Keys that a table cannot do without, where the table is there.
+fn missing(root: &DeTable<'_>, declared: &TableSpec) -> Vec<Misfit> {
+    let Some(found) = value_of(root, declared.path) else { return Vec::new() };
+    let Some(table) = found.get_ref().as_table() else { return Vec::new() };
+    let absent = declared.keys.iter().filter(|key| key.is_required && table.get(key.name).is_none());
+    let misfit = |name| Misfit {
+        span: Some(found.span()),
+        title: format!("the key `{name}` is missing"),
+        label: format!("[{}] needs it", declared.path),
+        help: None,
+        is_declared: true,
+    };
+    absent.map(|key| misfit(key.name)).collect()
+}
+
 /// Where the value of a key stands, whose way from the top has dots.
 pub(super) fn span_of(root: &DeTable<'_>, key: &str) -> Option<Range<usize>> {
+    value_of(root, key).map(Spanned::span)
+}
+
+fn value_of<'r, 't>(root: &'r DeTable<'t>, key: &str) -> Option<&'r Spanned<DeValue<'t>>> {
     let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
     let value = root.get(first)?;
     match rest {
-        None => Some(value.span()),
-        Some(rest) => span_of(value.get_ref().as_table()?, rest),
+        None => Some(value),
+        Some(rest) => value_of(value.get_ref().as_table()?, rest),
     }
 }
 
@@ -99,15 +127,12 @@ impl Misfit {
                 title: format!("unknown key `{name}`"),
                 label: format!("not a key of {table}"),
                 help: Some(help),
+                is_declared: false,
             };
-        }
-        if let Some(missing) = message.strip_prefix("missing field `") {
-            let title = format!("the key `{}` is missing", missing.trim_end_matches('`'));
-            return Self { span, title, label: format!("[{key}] needs it"), help: None };
         }
         let title =
             if key.is_empty() { "this value does not fit".to_owned() } else { format!("{key} does not fit") };
-        Self { span, title, label: without_values(message), help: None }
+        Self { span, title, label: without_values(message), help: None, is_declared: !key.is_empty() }
     }
 }
 
@@ -136,29 +161,44 @@ fn in_words(expected: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde::Deserialize;
-
     use super::*;
+    use crate::config::keys::{DeclaredTable, table};
 
-    #[derive(Debug, Default, Deserialize)]
-    #[serde(deny_unknown_fields, default)]
-    struct Outer {
-        first: Inner,
-        second: Inner,
-        list: Vec<String>,
+    table! {
+        /// tables
+        pub(super) struct Outer = "" {
+            /// texts
+            list: Vec<String> = Vec::new();
+            table first: Inner;
+            table second: Inner;
+            table third: Option<Third>;
+        }
     }
 
-    #[derive(Debug, Default, Deserialize)]
-    #[serde(deny_unknown_fields, default)]
-    struct Inner {
-        number: u32,
-        switch: bool,
+    table! {
+        /// keys
+        pub(super) struct Inner = "first" {
+            /// a number
+            number: u32 = 0;
+            /// a switch
+            switch: bool = false;
+        }
+    }
+
+    table! {
+        /// keys that it needs
+        pub(super) struct Third = "third" {
+            /// a text
+            text: String = String::new(), required = true;
+            /// another one
+            other: String = String::new(), required = true;
+        }
     }
 
     #[test]
     fn every_misfit_is_told_and_the_rest_is_read() {
-        let text = "lst = 3\nlist = \"secret\"\n[first]\nnumber = \"secret\"\nswich = true\n[second]\nnumber = 7\nswitch = 1\n[thrid]\n";
-        let read: Read<'_, Outer> = read(text).map_err(|misfit| misfit.title).expect("TOML");
+        let text = "lst = 3\nlist = \"secret\"\n[first]\nnumber = \"secret\"\nswich = true\n[second]\nnumber = 7\nswitch = 1\n[thrid]\n[third]\nother = \"x\"\n";
+        let read: Read<'_, Outer> = read(text, &Outer::spec()).map_err(|misfit| misfit.title).expect("TOML");
         let told: Vec<String> = read
             .misfits
             .iter()
@@ -178,7 +218,8 @@ mod tests {
             "4: first.number does not fit: expected a whole number ",
             "5: unknown key `swich`: not a key of [first] did you mean `switch`?",
             "8: second.switch does not fit: expected true or false ",
-            "9: unknown key `thrid`: not a key of the configuration",
+            "9: unknown key `thrid`: not a key of the configuration did you mean `third`?",
+            "10: the key `text` is missing: [third] needs it",
         ];
         assert_eq!(told.len(), expected.len(), "{told:#?}");
         for (told, expected) in told.iter().zip(expected) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{Gid, Group, Uid, User};
 
-use super::ConfigError;
+use super::error::ConfigError;
 
 const GROUP_WRITES: u32 = 0o020;
 const EVERYBODY_WRITES: u32 = 0o002;

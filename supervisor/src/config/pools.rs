@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lockhouse_engine::execution::ExecutionLimits;
 use lockhouse_pool::{PoolSettings, QueueBounds, ZygoteCommand};
 use lockhouse_protocol::SandboxProfile;
 
 use super::document::Document;
-use super::{ConfigError, limits, locate};
+use super::error::ConfigError;
+use super::locate;
 
 /// Loads the extension by its path, from an interpreter that sees nothing of the user's environment.
 const PYTHON_ENTRY: &str = "\
@@ -23,31 +25,32 @@ module.zygote()
 ";
 
 /// The pool of the Python engine.
-pub(super) fn python(document: &Document) -> Result<PoolSettings, ConfigError> {
+pub(super) fn python(document: &Document, limits: &ExecutionLimits) -> Result<PoolSettings, ConfigError> {
     let python = &document.python;
     let program = locate::python(python.interpreter.as_deref())?;
     let extension =
         locate::companion(python.extension.as_deref(), "liblockhouse_python.so", "the Python engine")?;
     let arguments = ["-I", "-B", "-c", PYTHON_ENTRY].map(str::to_owned).into_iter();
     let arguments = arguments.chain([extension.to_string_lossy().into_owned()]).collect();
-    Ok(pool(document, "python", program, arguments, python.preload.clone()))
+    Ok(pool(document, limits, "python", program, arguments, python.preload.clone()))
 }
 
 /// The pool of the JavaScript engine.
-pub(super) fn typescript(document: &Document) -> Result<PoolSettings, ConfigError> {
+pub(super) fn typescript(document: &Document, limits: &ExecutionLimits) -> Result<PoolSettings, ConfigError> {
     let worker = document.javascript.worker.as_deref();
     let program = locate::companion(worker, "lockhouse-worker", "the JavaScript engine")?;
-    Ok(pool(document, "typescript", program, Vec::new(), Vec::new()))
+    Ok(pool(document, limits, "typescript", program, Vec::new(), Vec::new()))
 }
 
 fn pool(
     document: &Document,
+    limits: &ExecutionLimits,
     language: &'static str,
     program: PathBuf,
     arguments: Vec<String>,
     preload: Vec<String>,
 ) -> PoolSettings {
-    let (pool, limits) = (&document.pool, limits(&document.limits));
+    let pool = &document.pool;
     let profile = SandboxProfile {
         cpu_seconds: limits.cpu.as_secs(),
         memory_bytes: limits.memory_bytes,

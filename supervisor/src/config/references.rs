@@ -64,6 +64,12 @@ pub(crate) enum Unresolved {
     Foreign(String),
 }
 
+/// The files that references in a text name: `${file:/PATH}`.
+pub(crate) fn referenced_files(text: &str) -> impl Iterator<Item = &str> {
+    let after = text.split("${file:").skip(1);
+    after.filter_map(|after| after.split_once('}')).map(|(path, _)| path)
+}
+
 fn shown(description: &Option<String>) -> String {
     description.as_ref().map_or_else(String::new, |description| format!(" ({description})"))
 }

@@ -16,7 +16,7 @@ use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, ServerLimits};
 use nix::unistd::{Uid, geteuid};
 
-use super::ConfigError;
+use super::error::ConfigError;
 use super::references::Surroundings;
 use document::{Approved, Denied};
 use identity::{Identity, Mismatch};

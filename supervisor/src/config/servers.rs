@@ -10,11 +10,12 @@ use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
 use super::dialects::{self, Listed};
+use super::error::ConfigError;
 use super::left_out::LeftOut;
+use super::permissions;
 use super::references::Surroundings;
 use super::roster::{Roster, usable};
 use super::unused::Unused;
-use super::{ConfigError, permissions};
 
 /// Servers of all files. Each is a process or a connection, held for as long as we run.
 const SERVERS_MAX: usize = 500;

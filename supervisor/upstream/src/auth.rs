@@ -4,9 +4,8 @@
 //! refuses them. Where that does not help, the failure names the command that does.
 
 mod challenge;
-mod login;
-mod oauth;
-mod tokens;
+pub(super) mod oauth;
+pub(super) mod tokens;
 
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
@@ -19,10 +18,9 @@ use tokio::time::timeout;
 use url::Url;
 
 pub(super) use challenge::Challenge;
-pub use login::{Login, LoginError, log_out};
 
 use super::definition::{Authorization, HttpEndpoint, OAuthClient};
-use super::http::{HttpFault, Kind};
+use super::http_fault::{HttpFault, Kind};
 use tokens::{Kept, Token, TokenFile, TokenFileError};
 
 /// An authorization server is not asked again before: a token that is refused at once is not what is wrong.
@@ -56,15 +54,15 @@ impl Authority {
         endpoint: &HttpEndpoint,
         secrets: Secrets,
     ) -> Result<Self, HttpFault> {
-        let unusable = |reason: String| HttpFault::new(Kind::Unusable, reason, "");
+        let unusable = |error: &dyn std::error::Error| HttpFault::new(Kind::Unusable, error.to_string(), "");
         let source = match &endpoint.authorization {
             Authorization::OnDemand if endpoint.has_authorization_header() => Source::Fixed(None),
-            Authorization::OnDemand | Authorization::OAuth(_) => Source::Login(
-                TokenFile::of(name, &endpoint.url).map_err(|error| unusable(error.to_string()))?,
-            ),
+            Authorization::OnDemand | Authorization::OAuth(_) => {
+                Source::Login(TokenFile::of(name, &endpoint.url).map_err(|error| unusable(&error))?)
+            }
             Authorization::Bearer(token) => Source::Fixed(Some(bearer(token)?)),
             Authorization::ClientCredentials(client) => {
-                oauth::credentials(&endpoint.url, client).map_err(unusable)?;
+                oauth::credentials(&endpoint.url, client).map_err(|error| unusable(&error))?;
                 Source::Service(client.clone())
             }
         };

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
 /// In words of ours alone: code and the model may read them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Reason {
     pub(super) words: String,
     /// Whether the server sent more than a server may: such a server is not started again soon.

@@ -7,46 +7,25 @@ use lockhouse_base::secrets::Secrets;
 use lockhouse_catalog::{Catalogue, Shapes};
 use lockhouse_policies::OnChange;
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
-use rmcp::RoleClient;
-use rmcp::service::Peer;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
-use super::callers::Callers;
 use super::definition::{Decode, Exposure, ServerDefinition, ServerLimits};
-use super::hold::{Holder, Signals};
-use super::link::Link;
-use super::notices::Notices;
+use super::hold::{Holder, Tools};
+use super::notices::{DirectNotices, Notices};
 use super::pins::Pins;
 use super::places::Places;
+use super::request::ping;
+use super::signals::{Answers, Signals};
 use super::slots::{Busy, Slot};
 use super::start::Starter;
+use super::state::{Offer, State};
 use super::status::Status;
+use super::subscriptions::Subscriptions;
 
 /// What a start that takes too long gets besides its limit to be ended and told.
 const START_MARGIN: Duration = Duration::from_secs(1);
-
-/// Where a connection stands.
-#[derive(Clone, Debug)]
-pub enum State {
-    /// Not started: nobody has needed it yet, or not for a while.
-    Idle,
-    /// Being started, or started again.
-    Connecting,
-    /// Usable.
-    Connected(Arc<Offer>),
-    /// The last attempt failed, for this reason, which is in words of ours alone; another will follow.
-    Failed(String),
-}
-
-/// A connected server and its tools.
-#[derive(Debug)]
-pub struct Offer {
-    pub catalogue: Arc<Catalogue>,
-    pub(super) peer: Peer<RoleClient>,
-    pub(super) callers: Callers,
-}
 
 /// A handle to the task that holds the connection.
 #[derive(Clone, Debug)]
@@ -60,6 +39,9 @@ pub struct Connection {
     pub on_change: OnChange,
     state: watch::Receiver<State>,
     known: watch::Receiver<Option<Arc<Catalogue>>>,
+    status: watch::Receiver<Status>,
+    answers: watch::Receiver<Answers>,
+    pub(super) subscriptions: Subscriptions,
     pub(super) signals: Arc<Signals>,
     closing: CancellationToken,
     /// What results of the server look like.
@@ -77,36 +59,52 @@ impl Connection {
     ) -> Self {
         let initial = if definition.start.lazy { State::Idle } else { State::Connecting };
         let (state_sender, state) = watch::channel(initial);
-        let (known_sender, known) = watch::channel(None);
+        let (status_sender, status) = watch::channel(Status::default());
         let exposure = definition.exposure.clone();
-        let heard = exposure.directly.is_some().then(|| notices.clone());
-        let signals = Arc::new(Signals::new(definition.limits, heard));
+        let notices = DirectNotices::new(exposure.directly.is_some().then(|| notices.clone()));
+        let signals = Arc::new(Signals::new(definition.limits));
         let (secrets, closing) = (Secrets::of(&definition.secrets()), CancellationToken::new());
         let (limits, decode, on_change) = (definition.limits, definition.decode, definition.on_change);
         let shapes = Arc::new(Shapes::at(places.shapes(&name, &definition), places.learns_shapes));
+        let cache = Cache::new(&name, places.tools(&name, &definition), places.tools_lifetime);
+        let pins = Pins::at(places.pins(&name, &definition));
+        let (tools, known) = Tools::new(name.clone(), definition.tools.clone(), cache, pins, notices.clone());
+        let idle_stop = definition.start.idle_stop;
+        let log = places.log(&name);
+        let starter =
+            Starter::new(&name, definition, secrets.clone(), log, status_sender.clone(), notices.clone());
         let holder = Holder {
             name: name.clone(),
-            starter: Starter {
-                name: name.clone(),
-                reach: definition.reach.clone(),
-                limits,
-                secrets: secrets.clone(),
-                log: places.log(&name),
-                signals: signals.clone(),
-                legacy: false,
-                fell_back: false,
-            },
-            cache: Cache::new(&name, places.tools(&name, &definition), places.tools_lifetime),
-            pins: Pins::at(places.pins(&name, &definition)),
-            definition,
+            starter: Arc::new(starter),
+            tools,
+            idle_stop,
             state: state_sender,
-            known: known_sender,
+            status: status_sender,
             signals: signals.clone(),
+            answers: signals.answers(),
+            older: false,
             starts,
             closing: closing.clone(),
         };
         tokio::spawn(holder.hold());
-        Self { name, limits, decode, secrets, exposure, on_change, state, known, signals, closing, shapes }
+        let subscriptions = Subscriptions::new(name.clone(), notices);
+        let answers = signals.answers();
+        Self {
+            name,
+            limits,
+            decode,
+            secrets,
+            exposure,
+            on_change,
+            state,
+            known,
+            status,
+            answers,
+            subscriptions,
+            signals,
+            closing,
+            shapes,
+        }
     }
 
     pub fn state(&self) -> State {
@@ -114,7 +112,8 @@ impl Connection {
     }
 
     pub fn status(&self) -> Status {
-        self.signals.status()
+        let Answers { count: answered, latency } = *self.answers.borrow();
+        Status { answered, latency, ..self.status.borrow().clone() }
     }
 
     /// What is left of this time, or of the start timeout where that is shorter, for the attempt to connect that is under way.
@@ -181,7 +180,7 @@ impl Connection {
 
     /// Whether the server answers anything at all, while a call would be waited for.
     pub async fn answers(&self, offer: &Offer) -> bool {
-        Link::answers(&offer.peer, self.limits.call_timeout).await
+        ping(offer.peer.clone(), self.limits.call_timeout).await
     }
 
     /// The right to ask the server for something now; waits for its turn.

@@ -6,7 +6,7 @@ use lockhouse_base::secrets::Secrets;
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
 
-use super::http::{HttpFault, Kind};
+use super::http_fault::{HttpFault, Kind};
 use super::inbound::{NOT_JSON, TOO_LARGE};
 
 /// Characters of a server's error text that are logged.

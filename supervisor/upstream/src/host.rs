@@ -7,18 +7,17 @@ use lockhouse_policies::printable;
 use lockhouse_protocol::ServerName;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult,
-    ElicitationAction, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
-    Implementation, ProgressNotificationParam, ProtocolVersion, ResourceUpdatedNotificationParam,
-    UrlElicitationCapability,
+    ClientConfig, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ErrorCode, ErrorData, Implementation, ProgressNotificationParam, ProtocolVersion,
+    ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::Notify;
 
 use super::callers::{Asking, Callers};
-use super::hold::Signals;
+use super::elicitation;
 use super::inbound::REFUSED_METHOD;
-use super::notices::Notice;
+use super::notices::{DirectNotices, Notice};
 use crate::ai_client::{AiClient, Answer, Mode, Question, Unasked};
 
 /// Characters of a server's words about its progress that are passed on.
@@ -34,7 +33,7 @@ pub(super) struct Host {
     callers: Callers,
     /// Told when the server says that its tools are others now.
     changed: Arc<Notify>,
-    signals: Arc<Signals>,
+    notices: DirectNotices,
     /// Whether it was logged already that a question could not be passed on: a server can ask without end.
     complained: AtomicBool,
 }
@@ -44,17 +43,17 @@ impl Host {
         name: ServerName,
         callers: Callers,
         changed: Arc<Notify>,
-        signals: Arc<Signals>,
+        notices: DirectNotices,
     ) -> Self {
-        Self { name, callers, changed, signals, complained: AtomicBool::new(false) }
+        Self { name, callers, changed, notices, complained: AtomicBool::new(false) }
     }
 
     pub(super) fn callers(&self) -> Callers {
         self.callers.clone()
     }
 
-    pub(super) fn signals(&self) -> Arc<Signals> {
-        self.signals.clone()
+    pub(super) fn notices(&self) -> DirectNotices {
+        self.notices.clone()
     }
 
     fn decline(&self, why: &str) -> ElicitResult {
@@ -65,23 +64,12 @@ impl Host {
     }
 }
 
-/// A person can be asked, if the AI client can. Connections outlive AI clients and are shared, so an older server is told
-/// so in any case; in the era without `initialize` each call says it for itself.
-pub(super) fn asks_people() -> ClientCapabilities {
-    let elicitation = ElicitationCapability::new()
-        .with_form(FormElicitationCapability::new())
-        .with_url(UrlElicitationCapability::new());
-    let mut capabilities = ClientCapabilities::default();
-    capabilities.elicitation = Some(elicitation);
-    capabilities
-}
-
 impl ClientHandler for Host {
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("lockhouse", env!("CARGO_PKG_VERSION"));
-        let mut capabilities = asks_people();
+        let mut capabilities = elicitation::capabilities();
         // Sampling is deprecated: it passes through for the servers of older eras that AI clients have directly.
-        capabilities.sampling = self.signals.is_direct().then(Default::default);
+        capabilities.sampling = self.notices.is_direct().then(Default::default);
         ClientConfig::new(capabilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
@@ -104,7 +92,7 @@ impl ClientHandler for Host {
             return Ok(self.decline("the AI client cannot ask a person"));
         };
         match ai_client.ask(&self.name, question).await {
-            Ok(answer) => Ok(result(answer)),
+            Ok(answer) => Ok(elicitation::result(answer)),
             Err(unasked) => {
                 if unasked == Unasked::Unable {
                     self.callers.fail_the_one();
@@ -175,15 +163,15 @@ impl ClientHandler for Host {
         params: ResourceUpdatedNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        self.signals.tell(Notice::Resource(self.name.clone(), params.uri));
+        self.notices.tell(Notice::Resource(self.name.clone(), params.uri));
     }
 
     async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.signals.tell(Notice::Resources);
+        self.notices.tell(Notice::Resources);
     }
 
     async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.signals.tell(Notice::Prompts);
+        self.notices.tell(Notice::Prompts);
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
@@ -198,15 +186,5 @@ impl ClientHandler for Host {
         let words = params.message.as_deref().unwrap_or_default();
         let words: String = words.chars().take(PROGRESS_CHARS_MAX).collect();
         self.callers.progress(params, &printable(&words));
-    }
-}
-
-/// An answer as MCP has it.
-pub(super) fn result(answer: Answer) -> ElicitResult {
-    match answer {
-        Answer::Accept(Some(content)) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
-        Answer::Accept(None) => ElicitResult::new(ElicitationAction::Accept),
-        Answer::Decline => ElicitResult::new(ElicitationAction::Decline),
-        Answer::Cancel | Answer::Silence | Answer::Garbled => ElicitResult::new(ElicitationAction::Cancel),
     }
 }

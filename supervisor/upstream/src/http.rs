@@ -8,7 +8,6 @@ mod answers;
 mod client;
 mod events;
 mod exchange;
-mod fault;
 mod held;
 mod load;
 mod stream;
@@ -29,12 +28,12 @@ use serde_json::json;
 
 pub(super) use annotated::raw as raw_list;
 pub(super) use client::Client;
-pub(super) use fault::{HttpFault, Kind};
 
 use self::exchange::Exchange;
 use super::auth::Authority;
 use super::broken::Broken;
 use super::definition::{HttpEndpoint, ServerLimits};
+use super::http_fault::{HttpFault, Kind};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Node closes a connection that nobody has used for five seconds: a request on it would be lost.
@@ -83,7 +82,7 @@ pub(super) fn transport(
     let exchange = Exchange { http, url, place, authority, broken: broken.clone() };
     let client = Client::new(exchange, limits.message_bytes_max);
     let mut config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
-        .custom_headers(headers(endpoint).map_err(unusable)?)
+        .custom_headers(headers(endpoint)?)
         .max_concurrent_requests(limits.calls_max + OTHER_REQUESTS_MAX);
     let mut reopen = ExponentialBackoff::default();
     (reopen.base_duration, reopen.max_delay) = (REOPEN_MIN, Some(REOPEN_MAX));
@@ -107,8 +106,7 @@ pub(super) async fn probe(endpoint: &HttpEndpoint) -> Result<reqwest::Response, 
             "io.modelcontextprotocol/clientInfo": {"name": "lockhouse", "version": env!("CARGO_PKG_VERSION")},
         }},
     });
-    let request =
-        http.post(endpoint.url.clone()).headers(headers(endpoint).map_err(unusable)?.into_iter().collect());
+    let request = http.post(endpoint.url.clone()).headers(headers(endpoint)?.into_iter().collect());
     let request =
         request.header("mcp-protocol-version", version.as_str()).header("mcp-method", "server/discover");
     let request = request.header(ACCEPT, client::EITHER).json(&body).timeout(PROBE_TIMEOUT);
@@ -148,15 +146,30 @@ fn follow_at_home(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     }
 }
 
-fn headers(endpoint: &HttpEndpoint) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+/// Why a header of the configuration cannot be sent.
+#[derive(Debug, thiserror::Error)]
+enum HeaderError {
+    #[error("its header {0:?} is one that Lockhouse sets itself; take it out of `headers`")]
+    Own(String),
+    #[error("its header {0:?} has a name that HTTP does not allow")]
+    Name(String),
+    #[error("its header {0:?} has a value that HTTP does not allow")]
+    Value(String),
+}
+
+impl From<HeaderError> for HttpFault {
+    fn from(error: HeaderError) -> Self {
+        Self::new(Kind::Unusable, error.to_string(), "")
+    }
+}
+
+fn headers(endpoint: &HttpEndpoint) -> Result<HashMap<HeaderName, HeaderValue>, HeaderError> {
     let header = |(name, value): (&String, &String)| {
-        let told = |fault: &str| format!("its header {name:?} {fault}");
         if OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
-            return Err(told("is one that Lockhouse sets itself; take it out of `headers`"));
+            return Err(HeaderError::Own(name.clone()));
         }
-        let key = HeaderName::try_from(name).map_err(|_| told("has a name that HTTP does not allow"))?;
-        let mut value =
-            HeaderValue::try_from(value).map_err(|_| told("has a value that HTTP does not allow"))?;
+        let key = HeaderName::try_from(name).map_err(|_| HeaderError::Name(name.clone()))?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| HeaderError::Value(name.clone()))?;
         value.set_sensitive(true);
         Ok((key, value))
     };

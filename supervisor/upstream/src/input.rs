@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use lockhouse_base::json;
 use lockhouse_policies::Item;
-use lockhouse_protocol::{FailureCode, ServerName};
+use lockhouse_protocol::ServerName;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::call::{CallError, InputResponses};
 use super::callers::Caller;
-use super::calls::Unsuccessful;
-use super::host;
+use super::elicitation;
 use crate::ai_client::{Answer, Question};
 
 /// Times that one call may ask.
@@ -21,14 +21,6 @@ const BYTES_MAX: usize = 256 * 1024;
 /// JSON values of it, where it is handed on.
 const VALUES_MAX: usize = 10_000;
 const QUESTIONS_MAX: usize = 8;
-
-/// What goes with a call that is made again.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Given {
-    pub(super) responses: Option<BTreeMap<String, Value>>,
-    /// Exactly as the server gave it.
-    pub(super) state: Option<String>,
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -54,14 +46,14 @@ struct Request<'a> {
 }
 
 /// What a result asks for, if it asks.
-pub(super) fn required(result: &str) -> Result<Option<Required<'_>>, Unsuccessful> {
+pub(super) fn required(result: &str) -> Result<Option<Required<'_>>, CallError> {
     let outline: Option<Outline<'_>> = serde_json::from_str(result).ok();
     if outline.and_then(|outline| outline.result_type).is_none_or(|kind| kind.get() != "\"input_required\"") {
         return Ok(None);
     }
-    let unusable = || failed("it asks for input in a way that MCP does not know");
+    let unusable = || CallError::failed("it asks for input in a way that MCP does not know");
     if result.len() > BYTES_MAX {
-        return Err(failed("what it asks for input with is too large"));
+        return Err(CallError::failed("what it asks for input with is too large"));
     }
     let required: Required<'_> = serde_json::from_str(result).map_err(|_| unusable())?;
     let asks_nothing = required.input_requests.is_empty() && required.request_state.is_none();
@@ -73,12 +65,12 @@ pub(super) fn required(result: &str) -> Result<Option<Required<'_>>, Unsuccessfu
 
 impl Required<'_> {
     /// Has each question answered, one after the other.
-    pub(super) async fn given(
+    pub(super) async fn responses(
         self,
         server: &ServerName,
         item: &Item,
         caller: &Caller,
-    ) -> Result<Given, Unsuccessful> {
+    ) -> Result<InputResponses, CallError> {
         let mut responses = BTreeMap::new();
         for (key, request) in self.input_requests {
             let question = request.question(server)?;
@@ -90,34 +82,35 @@ impl Required<'_> {
             if !ai_client.can(question.mode()) {
                 return Err(unanswerable(item));
             }
-            let answer = ai_client
-                .ask(server, question)
-                .await
-                .map_err(|unasked| failed(&format!("it asks for input from a person, and {unasked}")))?;
+            let answer = ai_client.ask(server, question).await.map_err(|unasked| {
+                CallError::failed(format!("it asks for input from a person, and {unasked}"))
+            })?;
             responses.insert(
                 key,
                 match answer {
                     Answer::Accept(Some(message)) if is_sampling => message,
-                    _ if is_sampling => return Err(failed("the AI client gives it no answer of its model")),
-                    answer => serde_json::to_value(host::result(answer)).unwrap_or_default(),
+                    _ if is_sampling => {
+                        return Err(CallError::failed("the AI client gives it no answer of its model"));
+                    }
+                    answer => serde_json::to_value(elicitation::result(answer)).unwrap_or_default(),
                 },
             );
         }
         let responses = (!responses.is_empty()).then_some(responses);
-        Ok(Given { responses, state: self.request_state })
+        Ok(InputResponses { responses, state: self.request_state })
     }
 }
 
 impl Request<'_> {
     /// What of it may be shown.
-    fn question(&self, server: &ServerName) -> Result<Question, Unsuccessful> {
+    fn question(&self, server: &ServerName) -> Result<Question, CallError> {
         let parameters = self.params.map_or("", RawValue::get);
         let question = match self.method.as_str() {
             "elicitation/create" => Question::read(server, parameters),
             "sampling/createMessage" => Question::sampling(parameters),
             _ => return Err(no_question()),
         };
-        question.map_err(|unfit| failed(&format!("what it asks a person is not shown: {unfit}")))
+        question.map_err(|unfit| CallError::failed(format!("what it asks a person is not shown: {unfit}")))
     }
 }
 
@@ -128,7 +121,7 @@ pub(super) fn handed_on(
     server: &ServerName,
     item: &Item,
     caller: &Caller,
-) -> Result<String, Unsuccessful> {
+) -> Result<String, CallError> {
     let Some(required) = required(raw)? else { return Err(no_question()) };
     let ai_client = caller.ai_client.as_ref().ok_or_else(|| unanswerable(item))?;
     let mut asking = json::tree(raw.as_bytes(), VALUES_MAX).map_err(|_| no_question())?;
@@ -154,20 +147,16 @@ pub(super) fn handed_on(
     Ok(asking.to_string())
 }
 
-fn no_question() -> Unsuccessful {
-    failed("it asks the AI client for what is no question to a person, and gets none")
+fn no_question() -> CallError {
+    CallError::failed("it asks the AI client for what is no question to a person, and gets none")
 }
 
 /// The failure of a call whose server asks what nobody can be asked.
-pub(super) fn unanswerable(item: &Item) -> Unsuccessful {
+pub(super) fn unanswerable(item: &Item) -> CallError {
     let kind = item.kind();
     let words = format!(
         "the {kind} asks for input from a person, and this AI client cannot ask one: use an AI client that supports \
          elicitation, or give the {kind} all it needs in its arguments"
     );
-    (FailureCode::ToolFailed, words)
-}
-
-fn failed(words: &str) -> Unsuccessful {
-    (FailureCode::ToolFailed, words.to_owned())
+    CallError::failed(words)
 }

@@ -6,19 +6,17 @@ use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, PingRequest, ProtocolVersion, ServerNotification, SubscriptionFilter};
-use rmcp::service::{Peer, RunningService, RunningServiceCancellationToken, ServiceError};
+use rmcp::model::{ProtocolVersion, ServerNotification, SubscriptionFilter};
+use rmcp::service::{Peer, RunningService, RunningServiceCancellationToken};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::broken::{Broken, Reason};
 use super::callers::Callers;
-use super::hold::Signals;
 use super::host::Host;
-use super::notices::Notice;
+use super::notices::{DirectNotices, Notice};
 use super::process::ServerProcess;
-use super::request::send;
 use super::status::Ending;
 
 /// How long a connection over HTTP that is of no more use stays for those who wait for it.
@@ -55,12 +53,21 @@ pub(super) enum Ground {
     Http(Broken),
 }
 
+/// What the end of a conversation took.
+pub(super) struct LinkEnd {
+    pub(super) ending: Ending,
+    /// Of a process that ended by itself.
+    pub(super) status: Option<ExitStatus>,
+    /// What the server wrote last, without its secrets: for a person.
+    pub(super) last_words: String,
+}
+
 impl Link {
     pub(super) fn new(service: Service, ground: Ground, changed: Arc<Notify>) -> Self {
         let (peer, ending) = (service.peer().clone(), service.cancellation_token());
         let host = service.service();
-        let (callers, signals) = (host.callers(), host.signals());
-        let subscription = subscribe(&peer, &changed, signals);
+        let (callers, notices) = (host.callers(), host.notices());
+        let subscription = subscribe(&peer, &changed, notices);
         let conversation = tokio::spawn(async move { drop(service.waiting().await) });
         Self { peer, callers, conversation, ending, ground, changed, subscription }
     }
@@ -81,15 +88,6 @@ impl Link {
     pub(super) fn reason(&self) -> Option<Reason> {
         match &self.ground {
             Ground::Http(broken) | Ground::Process { broken, .. } => broken.reason(),
-        }
-    }
-
-    /// Whether the server answers anything at all. That it knows no `ping` is an answer, too.
-    pub(super) async fn answers(peer: &Peer<RoleClient>, limit: Duration) -> bool {
-        let ping = ClientRequest::PingRequest(PingRequest::default());
-        match send(peer.clone(), ping, limit).await {
-            Ok(_) | Err(ServiceError::McpError(_)) => true,
-            Err(_) => false,
         }
     }
 
@@ -115,9 +113,8 @@ impl Link {
         }
     }
 
-    /// Ends it, and the process with it. What that took, how the process ended if it did so by itself, and its last
-    /// words.
-    pub(super) async fn end(self) -> (Ending, Option<ExitStatus>, String) {
+    /// Ends it, and the process with it.
+    pub(super) async fn end(self) -> LinkEnd {
         // The service goes, and with it the process's input.
         self.ending.cancel();
         if let Some(subscription) = self.subscription {
@@ -129,11 +126,11 @@ impl Link {
                 if !self.conversation.is_finished() {
                     let _ = timeout(HTTP_CLOSE_TIMEOUT, self.conversation).await;
                 }
-                (Ending::Left, None, String::new())
+                LinkEnd { ending: Ending::Left, status: None, last_words: String::new() }
             }
             Ground::Process { process, last_lines, .. } => {
                 let (ending, status) = process.end().await;
-                (ending, status, last_lines.told().await)
+                LinkEnd { ending, status, last_words: last_lines.told().await }
             }
         }
     }
@@ -143,14 +140,14 @@ impl Link {
 fn subscribe(
     peer: &Peer<RoleClient>,
     changed: &Arc<Notify>,
-    signals: Arc<Signals>,
+    notices: DirectNotices,
 ) -> Option<JoinHandle<()>> {
     let info = peer.peer_info()?;
     let mut filter = SubscriptionFilter::default();
     let of = &info.capabilities;
     let announced = |announces: Option<bool>| announces.filter(|announces| *announces);
     filter.tools_list_changed = of.tools.as_ref().and_then(|tools| announced(tools.list_changed));
-    if signals.is_direct() {
+    if notices.is_direct() {
         filter.prompts_list_changed = of.prompts.as_ref().and_then(|prompts| announced(prompts.list_changed));
         filter.resources_list_changed =
             of.resources.as_ref().and_then(|resources| announced(resources.list_changed));
@@ -158,7 +155,7 @@ fn subscribe(
     if filter == SubscriptionFilter::default() || info.protocol_version < ProtocolVersion::V_2026_07_28 {
         return None;
     }
-    Some(tokio::spawn(follow(peer.clone(), filter, changed.clone(), signals)))
+    Some(tokio::spawn(follow(peer.clone(), filter, changed.clone(), notices)))
 }
 
 /// As long as the connection lasts: a server over HTTP may end a subscription at any time.
@@ -166,7 +163,7 @@ async fn follow(
     peer: Peer<RoleClient>,
     filter: SubscriptionFilter,
     changed: Arc<Notify>,
-    signals: Arc<Signals>,
+    notices: DirectNotices,
 ) {
     let mut is_first = true;
     while !peer.is_transport_closed() {
@@ -177,8 +174,8 @@ async fn follow(
             }
             while let Ok(Some(told)) = subscription.next().await {
                 match told {
-                    ServerNotification::PromptListChangedNotification(_) => signals.tell(Notice::Prompts),
-                    ServerNotification::ResourceListChangedNotification(_) => signals.tell(Notice::Resources),
+                    ServerNotification::PromptListChangedNotification(_) => notices.tell(Notice::Prompts),
+                    ServerNotification::ResourceListChangedNotification(_) => notices.tell(Notice::Resources),
                     _ => changed.notify_one(),
                 }
             }

@@ -5,41 +5,33 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use lockhouse_base::files;
+use lockhouse_base::log_throttle::LogThrottle;
 
 /// The file is renamed to `.log.1`, in place of the one before, once it is so long.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// Lines that are written at once, and how many more each second: a server that complains without end fills no disk.
-const BURST_LINES: f64 = 200.0;
-const LINES_PER_SECOND: f64 = 20.0;
+/// Lines that are written at once, and how soon one more is: a server that complains without end fills no disk.
+const BURST_LINES: u32 = 200;
+const LINE_EVERY: Duration = Duration::from_millis(50);
 
 /// The log of one server.
 pub(super) struct ServerLog {
     path: PathBuf,
     file: Option<File>,
-    budget: f64,
-    counted: Instant,
-    left_out: u64,
+    throttle: LogThrottle,
 }
 
 impl ServerLog {
     pub(super) fn at(path: &Path) -> Self {
-        let (path, counted) = (path.to_owned(), Instant::now());
-        Self { path, file: None, budget: BURST_LINES, counted, left_out: 0 }
+        Self { path: path.to_owned(), file: None, throttle: LogThrottle::new(BURST_LINES, LINE_EVERY) }
     }
 
     /// Writes one line, or counts it. A log that cannot be written costs nothing but itself.
     pub(super) fn line(&mut self, text: &str) {
-        let elapsed = std::mem::replace(&mut self.counted, Instant::now()).elapsed();
-        self.budget = (self.budget + elapsed.as_secs_f64() * LINES_PER_SECOND).min(BURST_LINES);
-        if self.budget < 1.0 {
-            self.left_out += 1;
-            return;
-        }
-        self.budget -= 1.0;
-        let written = match std::mem::take(&mut self.left_out) {
+        let Some(left_out) = self.throttle.admit() else { return };
+        let written = match left_out {
             0 => Ok(()),
             count => self.write(&format!("[{count} lines were left out: too many in a short time]")),
         };
@@ -76,12 +68,7 @@ impl ServerLog {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-
-    /// After so long a budget is full again.
-    const RECOVERY: Duration = Duration::from_secs((BURST_LINES / LINES_PER_SECOND) as u64);
 
     #[test]
     fn a_flood_is_cut_and_told() {
@@ -95,10 +82,11 @@ mod tests {
         let text = || std::fs::read_to_string(&path).expect("a log");
         let written = text().lines().count();
         assert!((BURST_LINES as usize..many / 2).contains(&written), "{written}");
-        log.counted -= RECOVERY;
-        log.line("after");
-        let told = format!("[{} lines were left out", many - written);
-        assert!(text().contains(&told) && text().ends_with("after\n"), "{told}");
+        // One more, as soon as there is room for it.
+        while !text().ends_with("after\n") {
+            log.line("after");
+        }
+        assert!(text().contains(" lines were left out: too many in a short time]\n"), "{}", text());
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub enum Notice {
     Everything,
 }
 
-/// Where changes are told.
+/// Where changes are told, of all servers.
 #[derive(Clone, Debug)]
 pub struct Notices(broadcast::Sender<Notice>);
 
@@ -36,5 +36,26 @@ impl Notices {
 
     pub fn listen(&self) -> broadcast::Receiver<Notice> {
         self.0.subscribe()
+    }
+}
+
+/// Where changes of one server are told: nowhere, unless AI clients have it directly.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DirectNotices(Option<Notices>);
+
+impl DirectNotices {
+    pub(super) fn new(notices: Option<Notices>) -> Self {
+        Self(notices)
+    }
+
+    /// Whether AI clients have the server directly.
+    pub(super) fn is_direct(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(super) fn tell(&self, notice: Notice) {
+        if let Some(notices) = &self.0 {
+            notices.tell(notice);
+        }
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use lockhouse_base::telemetry::traces::{self, TraceContext};
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientCapabilities, ClientRequest, CustomResult, ProtocolVersion, RequestMetaObject, ServerResult,
+    ClientCapabilities, ClientRequest, CustomResult, PingRequest, ProtocolVersion, RequestMetaObject,
+    ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::Value;
@@ -13,7 +14,7 @@ use tokio::sync::{oneshot, watch};
 use tracing::Span;
 
 use super::callers::{Caller, Ticket};
-use super::host::asks_people;
+use super::elicitation;
 use super::http;
 use crate::ai_client::{AiClient, Clock};
 
@@ -56,6 +57,12 @@ pub(super) async fn send(
     }
 }
 
+/// Whether the server answers anything at all. That it knows no `ping` is an answer, too.
+pub(super) async fn ping(peer: Peer<RoleClient>, limit: Duration) -> bool {
+    let ping = ClientRequest::PingRequest(PingRequest::default());
+    matches!(send(peer, ping, limit).await, Ok(_) | Err(ServiceError::McpError(_)))
+}
+
 /// Sends a call on somebody's behalf. Its time stands still while they are asked something.
 pub(super) async fn send_for(
     caller: &Caller,
@@ -81,7 +88,7 @@ fn options_for(caller: &Caller, peer: &Peer<RoleClient>) -> PeerRequestOptions {
         let can = |mode| caller.ai_client.as_ref().is_some_and(|ai_client| ai_client.can(mode));
         let mut capabilities = ClientCapabilities::default();
         capabilities.elicitation =
-            asks_people().elicitation.filter(|_| can(Form) || can(Url)).map(|mut asks| {
+            elicitation::capabilities().elicitation.filter(|_| can(Form) || can(Url)).map(|mut asks| {
                 asks.form = asks.form.filter(|_| can(Form));
                 asks.url = asks.url.filter(|_| can(Url));
                 asks

@@ -5,7 +5,7 @@ use lockhouse_protocol::FailureCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::calls::Unsuccessful;
+use super::call::CallError;
 use super::definition::Decode;
 use super::input;
 
@@ -42,20 +42,20 @@ struct Block<'a> {
 }
 
 /// What an answer to a call is.
-pub(super) enum Told {
+pub(super) enum Answer {
     /// It asks for input first.
     Asks(String),
     Result {
         raw: String,
-        envelope: Result<Vec<u8>, Unsuccessful>,
+        envelope: Result<Vec<u8>, CallError>,
     },
 }
 
 /// Reads the answer to a call, in time in proportion to its length.
-pub(super) fn told(item: &Item, raw: String, reading: Reading) -> Result<Told, Unsuccessful> {
+pub(super) fn read_answer(item: &Item, raw: String, reading: Reading) -> Result<Answer, CallError> {
     Ok(match input::required(&raw)?.is_some() {
-        true => Told::Asks(raw),
-        false => Told::Result { envelope: envelope(item, &raw, reading), raw },
+        true => Answer::Asks(raw),
+        false => Answer::Result { envelope: envelope(item, &raw, reading), raw },
     })
 }
 
@@ -76,10 +76,9 @@ struct Wrapped<'a> {
 
 /// The envelope for the engine, as JSON. Of a tool: `{"structured"}` when there is any, else `{"text"}` for one text block,
 /// else `{"content"}`. A text is never guessed to be JSON: where it is, the configuration says so. Of a resource: `{"contents"}`; of a prompt: `{"messages"}`.
-fn envelope(item: &Item, result: &str, reading: Reading) -> Result<Vec<u8>, Unsuccessful> {
-    let failed = |message: &str| (FailureCode::ToolFailed, message.to_owned());
-    let outline: Outline<'_> =
-        serde_json::from_str(result).map_err(|_| failed("the server's result is not one that MCP knows"))?;
+fn envelope(item: &Item, result: &str, reading: Reading) -> Result<Vec<u8>, CallError> {
+    let outline: Outline<'_> = serde_json::from_str(result)
+        .map_err(|_| CallError::failed("the server's result is not one that MCP knows"))?;
     if outline.is_error == Some(true) {
         return Err(failure_of(error_text(outline.content)));
     }
@@ -132,13 +131,13 @@ impl Reading {
 }
 
 /// The TypeScript SDK reports arguments that do not fit its schema as a failed tool, with the code in the text.
-fn failure_of(text: String) -> Unsuccessful {
+fn failure_of(text: String) -> CallError {
     let code = if text.starts_with("MCP error -32602") {
         FailureCode::InvalidArguments
     } else {
         FailureCode::ToolFailed
     };
-    (code, text)
+    CallError::new(code, text)
 }
 
 fn wrapped(name: &str, json: &str) -> Vec<u8> {
@@ -185,7 +184,7 @@ mod tests {
         let two = format!(r#"{{"content":[{text},{text}]}}"#);
         assert_eq!(told(&two), Ok(two.clone()));
         let failed = r#"{"content": [{"type": "text", "text": "no"}], "isError": true}"#;
-        assert_eq!(told(failed), Err((FailureCode::ToolFailed, "no".into())));
+        assert_eq!(told(failed), Err(CallError::failed("no")));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// What has been seen of one server since Lockhouse started.
+/// What has been seen of one server since Lockhouse started. The task that holds its connection notes it; what calls come to, callers
+/// note themselves.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
     /// When the last attempt to connect began.

@@ -198,7 +198,7 @@ mod tests {
         assert!(broken.reason().is_none());
         let first = traffic.unasked(100, Some(&note(8)));
         assert_eq!(first, Some(None), "control: the first that nobody asked for does not wait");
-        let paced = (0..1_000).find_map(|_| traffic.unasked(100, Some(&note(8))).expect("it goes on"));
+        let paced = (0..10_000).find_map(|_| traffic.unasked(100, Some(&note(8))).expect("it goes on"));
         assert!(paced.is_some(), "what comes at once is read slowly");
         let more = (0..40_000).find(|_| traffic.unasked(100, Some(&note(8))).is_none());
         assert!(more.is_some() && broken.reason().is_some_and(|reason| reason.words == TOO_MUCH));

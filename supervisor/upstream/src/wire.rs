@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rmcp::model::{CompleteRequestParams, ErrorData};
 use serde_json::Value;
 
-use super::input::Given;
+use super::call::InputResponses;
 
 /// What is asked of a thing.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub struct Wire {
     pub verb: Verb,
     /// Whether the client makes a call again with what the server asks for: it then gets the question as it is.
     pub calls_again: bool,
-    given: Mutex<Given>,
+    responses: Mutex<InputResponses>,
     failed: Mutex<Option<Failed>>,
 }
 
@@ -47,12 +47,13 @@ impl Wire {
         responses: Option<BTreeMap<String, Value>>,
         state: Option<String>,
     ) -> Self {
-        Self { verb, calls_again, given: Mutex::new(Given { responses, state }), failed: Mutex::default() }
+        let responses = Mutex::new(InputResponses { responses, state });
+        Self { verb, calls_again, responses, failed: Mutex::default() }
     }
 
     /// What goes with the first request: it goes once.
-    pub(super) fn take_given(&self) -> Given {
-        std::mem::take(&mut *self.given.lock())
+    pub(super) fn take_responses(&self) -> InputResponses {
+        std::mem::take(&mut *self.responses.lock())
     }
 
     pub(super) fn fail(&self, failed: Failed) {

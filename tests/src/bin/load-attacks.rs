@@ -25,6 +25,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use attacks::{ATTACKS, Attack};
+use clap::builder::{BoolishValueParser, PossibleValuesParser, RangedU64ValueParser};
+use clap::{ArgAction, Parser};
 use daemon::{Daemon, token};
 use figures::{Cpus, Figures, Summary, header, remains, row};
 use honest::Habit;
@@ -34,33 +36,40 @@ use wire::Era;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-const USAGE: &str = "usage: load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] \
-    [--beside yes|no] [--json FILE]";
 /// Between turns: what an attack left behind ends.
 const REST: Duration = Duration::from_secs(3);
 /// Between two looks at the daemon's memory.
 const LOOK: Duration = Duration::from_millis(100);
 const POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n[servers.hostile]\nallow = [\"*\"]\n";
 
+/// 20 honest clients over HTTP, and turns with and without an attack on what all of them share.
+#[derive(Debug, Parser)]
 struct Arguments {
+    #[arg(long, default_value = "20", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     clients: usize,
+    /// How many there are of each kind
+    #[arg(long, default_value = "6", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     turns: usize,
-    turn: Duration,
-    think: Duration,
+    #[arg(long, default_value_t = 15)]
+    turn_seconds: u64,
+    /// How long a client thinks between requests, on average
+    #[arg(long, default_value_t = 400)]
+    think_ms: u64,
+    /// One attack instead of all
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(ATTACKS.map(|attack| attack.name)))]
     only: Option<String>,
-    /// Clients attack a second daemon.
+    /// Whether clients attack a second daemon
+    #[arg(long, action = ArgAction::Set, value_name = "yes|no", hide_possible_values = true, default_value = "no", value_parser = BoolishValueParser::new())]
     beside: bool,
+    /// A file that gets the figures
+    #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
     attacks::attack_if_ordered().await;
-    let Some(arguments) = arguments() else {
-        eprintln!("{USAGE}");
-        return ExitCode::from(2);
-    };
-    match measure(&arguments).await {
+    match measure(&Arguments::parse()).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -104,8 +113,10 @@ async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)>
     };
     let (target, bad) = second.as_ref().map_or((&daemon.host, &bad), |(_, second, bad)| (&second.host, bad));
     let figures = Arc::new(Figures::default());
+    let think = Duration::from_millis(arguments.think_ms);
+    let long = Duration::from_secs(arguments.turn_seconds);
     for (number, token) in tokens.into_iter().enumerate() {
-        let (host, figures, think) = (daemon.host.clone(), figures.clone(), arguments.think);
+        let (host, figures) = (daemon.host.clone(), figures.clone());
         // Connections are what the attack on them is about: half of the clients begin one for each request.
         let habit = match number % 2 {
             0 if matches!(attack.name, "connections" | "churn") => Habit::Reconnects,
@@ -119,10 +130,10 @@ async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)>
     let (mut without, mut with) = (Summary::default(), Summary::default());
     let (mut memory, began) = (0, Cpus::now());
     for _ in 0..arguments.turns {
-        without = without.and(turn(&figures, arguments.turn, &daemon, &mut memory).await);
+        without = without.and(turn(&figures, long, &daemon, &mut memory).await);
         attack.order(&order, true)?;
         let attacker = attack.start(target, bad)?;
-        with = with.and(turn(&figures, arguments.turn, &daemon, &mut memory).await);
+        with = with.and(turn(&figures, long, &daemon, &mut memory).await);
         drop(attacker);
         attack.order(&order, false)?;
         tokio::time::sleep(REST).await;
@@ -163,26 +174,4 @@ async fn turn(figures: &Figures, long: Duration, daemon: &Daemon, memory: &mut u
         *memory = (*memory).max(remains(daemon.process.0.id()).0);
     }
     figures.take()
-}
-
-fn arguments() -> Option<Arguments> {
-    let seconds = Duration::from_secs;
-    let think = Duration::from_millis(400);
-    let mut found =
-        Arguments { clients: 20, turns: 6, turn: seconds(15), think, only: None, beside: false, json: None };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let value = words.next()?;
-        match word.as_str() {
-            "--clients" => found.clients = value.parse().ok().filter(|clients| *clients > 0)?,
-            "--turns" => found.turns = value.parse().ok().filter(|turns| *turns > 0)?,
-            "--turn-seconds" => found.turn = seconds(value.parse().ok()?),
-            "--think-ms" => found.think = Duration::from_millis(value.parse().ok()?),
-            "--only" => found.only = ATTACKS.iter().any(|attack| attack.name == value).then_some(value),
-            "--beside" => found.beside = value == "yes",
-            "--json" => found.json = Some(value.into()),
-            _ => return None,
-        }
-    }
-    Some(found)
 }

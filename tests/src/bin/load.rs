@@ -27,6 +27,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Parser;
+use clap::builder::RangedU64ValueParser;
 use daemon::{Daemon, token};
 use figures::{Figures, header, remains, row};
 use honest::Habit;
@@ -36,8 +38,6 @@ use wire::Era;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-const USAGE: &str =
-    "usage: load [--clients N] [--seconds N] [--hostile-seconds N] [--think-ms N] [--json FILE]";
 const SAMPLES: usize = 10;
 /// What one client may use, as an operator of a shared daemon sets it. All clients that behave have one address here.
 const CONFIG: &str = "\
@@ -49,22 +49,29 @@ runs = \"30/min\"
 running = 1
 ";
 
+/// Many AI clients over HTTP at one time, and a hostile one among them.
+#[derive(Debug, Parser)]
 struct Arguments {
+    #[arg(long, default_value = "500", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     clients: usize,
-    quiet: Duration,
-    hostile: Duration,
-    think: Duration,
+    /// How long all behave
+    #[arg(long, default_value_t = 300)]
+    seconds: u64,
+    /// How long turns with and without the hostile client take together
+    #[arg(long, default_value_t = 360)]
+    hostile_seconds: u64,
+    /// How long a client thinks between requests, on average
+    #[arg(long, default_value_t = 5_000)]
+    think_ms: u64,
+    /// A file that gets the figures
+    #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
     turns::be_beside().await;
-    let Some(arguments) = arguments() else {
-        eprintln!("{USAGE}");
-        return ExitCode::from(2);
-    };
-    match measure(&arguments).await {
+    match measure(&Arguments::parse()).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -82,19 +89,21 @@ async fn measure(arguments: &Arguments) -> Fallible<bool> {
     let bad = token(&lockhouse, "hostile")?;
     let daemon = Daemon::start(&lockhouse)?;
     let figures = Arc::new(Figures::default());
+    let think = Duration::from_millis(arguments.think_ms);
+    let sample_seconds = arguments.seconds as f64 / SAMPLES as f64;
     for (number, token) in tokens.into_iter().enumerate() {
         let (host, figures) = (daemon.host.clone(), figures.clone());
         let era = if number.is_multiple_of(2) { Era::Stateless } else { Era::Sessions };
-        tokio::spawn(honest::behave(host, token, Habit::Keeps(era), arguments.think, figures));
+        tokio::spawn(honest::behave(host, token, Habit::Keeps(era), think, figures));
     }
-    println!("{} clients, each thinks for {:?} on average", arguments.clients, arguments.think);
+    println!("{} clients, each thinks for {think:?} on average", arguments.clients);
     let mut memory = Vec::new();
     for sample in 0..SAMPLES {
-        tokio::time::sleep(arguments.quiet / SAMPLES as u32).await;
+        tokio::time::sleep(Duration::from_secs_f64(sample_seconds)).await;
         let (kib, files) = remains(daemon.process.0.id());
         println!(
-            "  {:>4} s  memory {:>6.1} MiB  open files {files}",
-            (arguments.quiet / SAMPLES as u32).as_secs() * (sample as u64 + 1),
+            "  {:>4.0} s  memory {:>6.1} MiB  open files {files}",
+            sample_seconds * (sample + 1) as f64,
             kib as f64 / 1024.0
         );
         memory.push(kib);
@@ -102,36 +111,18 @@ async fn measure(arguments: &Arguments) -> Fallible<bool> {
     let all = figures.take();
     println!("\n{}", header());
     row("all behave", &all);
-    let [without, beside, with] = turns::take(arguments.hostile, &daemon.host, &bad, &figures).await?;
+    let hostile = Duration::from_secs(arguments.hostile_seconds);
+    let [without, beside, with] = turns::take(hostile, &daemon.host, &bad, &figures).await?;
     for fault in [&all, &without, &beside, &with].into_iter().flat_map(|summary| &summary.faults) {
         println!("FAULT {fault}");
     }
     if let Some(path) = &arguments.json {
         let report = json!({
-            "clients": arguments.clients, "think_ms": arguments.think.as_millis() as u64, "memory_kib": memory,
+            "clients": arguments.clients, "think_ms": arguments.think_ms, "memory_kib": memory,
             "all": all.to_json(), "without": without.to_json(), "beside": beside.to_json(),
             "with": with.to_json(),
         });
         std::fs::write(path, report.to_string())?;
     }
     Ok([&all, &without, &beside, &with].iter().all(|summary| summary.wrong + summary.lost == 0))
-}
-
-fn arguments() -> Option<Arguments> {
-    let seconds = Duration::from_secs;
-    let mut found =
-        Arguments { clients: 500, quiet: seconds(300), hostile: seconds(360), think: seconds(5), json: None };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let value = words.next()?;
-        match word.as_str() {
-            "--clients" => found.clients = value.parse().ok().filter(|clients| *clients > 0)?,
-            "--seconds" => found.quiet = seconds(value.parse().ok()?),
-            "--hostile-seconds" => found.hostile = seconds(value.parse().ok()?),
-            "--think-ms" => found.think = Duration::from_millis(value.parse().ok()?),
-            "--json" => found.json = Some(value.into()),
-            _ => return None,
-        }
-    }
-    Some(found)
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{ADD, POLICY, assert_verified};
 
 /// Two executions: one with a call, a failure and a denial, and one in the other language.
-fn written() -> (Lockhouse, Vec<Value>) {
+pub(crate) fn written() -> (Lockhouse, Vec<Value>) {
     let lockhouse = Lockhouse::new().server("fixture", &[]).policy(POLICY);
     let code = "from mcp_tools import call_tool, ToolError\nfrom mcp_tools.fixture import add, fail\nadd(a=1, b=2)\n\
                 for f in [lambda: fail(message='no'), lambda: call_tool('fixture', 'delete_everything', {})]:\n  \
@@ -152,63 +152,6 @@ fn the_tail_has_the_latest_records_of_all_processes() {
     let nothing = Lockhouse::with_fixture();
     let finished = nothing.run(&["audit", "tail"]);
     assert!(finished.status == Some(0) && finished.stdout.is_empty(), "{finished:?}");
-}
-
-#[test]
-fn the_log_is_exported_as_api_activity() {
-    let (lockhouse, answers) = written();
-    let exported = lockhouse.run(&["audit", "export", "--format", "ocsf"]);
-    assert_eq!(exported.status, Some(0), "{exported:?}");
-    let events: Vec<Value> =
-        exported.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let mut table = Table::new("events of OCSF");
-    // What the class requires, and what must agree with it.
-    let required = [
-        "/activity_id",
-        "/actor/app_name",
-        "/api/operation",
-        "/category_uid",
-        "/class_uid",
-        "/metadata/version",
-        "/metadata/product/vendor_name",
-        "/severity_id",
-        "/src_endpoint/name",
-        "/time",
-        "/type_uid",
-    ];
-    for (position, event) in events.iter().enumerate() {
-        for pointer in required {
-            table.row(format!("{position}: {pointer}"), ensure(event.pointer(pointer).is_some(), event));
-        }
-        let number = |name: &str| event[name].as_u64().unwrap();
-        let is_typed = number("class_uid") == 6003
-            && number("category_uid") == 6
-            && number("type_uid") == 6003 * 100 + number("activity_id");
-        table.row(format!("{position}: its type"), ensure(is_typed, event));
-        let of_2024 = 1_700_000_000_000;
-        table.row(format!("{position}: milliseconds"), ensure(number("time") > of_2024, event));
-    }
-    let told: Vec<(&str, &str, &str)> = events
-        .iter()
-        .map(|event| {
-            let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-            (text("/api/operation"), text("/action"), text("/status_code"))
-        })
-        .collect();
-    let expected = [
-        ("add", "Allowed", "ok"),
-        ("fail", "Allowed", "tool_failed"),
-        ("delete_everything", "Denied", "denied"),
-        ("run_code", "Allowed", "ok"),
-        ("text", "Allowed", "ok"),
-        ("run_code", "Allowed", "ok"),
-    ];
-    table.row("one for each call and execution", ensure(told == expected, &told));
-    let of_one = &answers[1]["execution"];
-    table.row("by execution", ensure(&events[4]["metadata"]["correlation_uid"] == of_one, &events[4]));
-    let has_shape = events[0].pointer("/api/request/data/shape/a").is_some_and(|kind| kind == "integer");
-    table.row("with the arguments' shape", ensure(has_shape, &events[0]));
-    table.finish();
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod commands;
 mod events;
 mod failures;
 mod kills;
+mod ocsf;
 mod processes;
 mod programs;
 mod size;

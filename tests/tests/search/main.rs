@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot go on should end loudly.
 
 mod detail;
+mod limits;
 mod quality;
 mod shapes;

@@ -40,6 +40,26 @@ async fn parts_beyond_the_limit_show_head_and_tail_and_say_how_much_there_is() {
 }
 
 #[tokio::test]
+async fn printed_output_has_a_limit_of_its_own_where_one_is_set() {
+    let code = "import sys\nprint('x' * 1999)\nprint('x' * 1999, file=sys.stderr)\n'x' * 2000";
+    let mut table = Table::new("bytes that are shown of 2000");
+    for (keys, value, printed) in [
+        ("shown_bytes = 1000\n", 600..=1000, 600..=1000),
+        ("shown_bytes = 1000\nprinted_bytes = 300\n", 600..=1000, 100..=300),
+        ("shown_bytes = 300\nprinted_bytes = 4000\n", 100..=300, 2000..=2000),
+    ] {
+        let lockhouse = Lockhouse::new().config(&format!("[limits]\n{keys}"));
+        let session: Session = lockhouse.serve().await;
+        let answer = session.run_code("python", code).await;
+        for (part, expected) in [("value", &value), ("stdout", &printed), ("stderr", &printed)] {
+            let shown = answer[part].as_str().map_or(0, str::len);
+            table.row(format!("{keys:?}: {part}"), ensure(expected.contains(&shown), (shown, &answer)));
+        }
+    }
+    table.finish();
+}
+
+#[tokio::test]
 async fn a_value_keeps_its_shape() {
     let lockhouse = Lockhouse::new().config(CONFIG);
     let session = lockhouse.serve().await;

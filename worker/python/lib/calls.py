@@ -97,10 +97,15 @@ def read(parsed, reply, server=None, tool=None):
         raise ToolError("tool_failed", f"the answer cannot be read: {error}", server, tool) from None
 
 
+def search_limit(limit):
+    """The limit of a search, in its range."""
+    return min(max(int(limit), 1), _lockhouse.SEARCH_LIMIT_MAX)
+
+
 def search(words):
     """Servers and names of tools that match, for the words of an error: none where there is no answer."""
     try:
-        return ask(_lockhouse.search, words, 10, "names")["tools"]
+        return ask(_lockhouse.search, words, _lockhouse.SEARCH_LIMIT_DEFAULT, "names")["tools"]
     except (ToolError, MemoryError):
         return []
 

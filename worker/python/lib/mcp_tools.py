@@ -8,7 +8,7 @@ import sys as _sys
 
 import _lockhouse
 from lockhouse_calls import ToolError, ask, call, identifier, known_servers, read, server_named
-from lockhouse_calls import arguments_of as _arguments_of, tools_of as _tools_of
+from lockhouse_calls import arguments_of as _arguments_of, search_limit as _search_limit, tools_of as _tools_of
 from lockhouse_resources import get_prompt, list_prompts, list_resources, read_resource
 from lockhouse_servers import server_attribute as _server_attribute
 from lockhouse_streams import flush, require_room
@@ -30,13 +30,13 @@ def list_servers():
     return [Server(row) for row in ask(_lockhouse.list_servers)]
 
 
-def search_tools(query, limit=10, detail="signatures", server=None):
+def search_tools(query, limit=_lockhouse.SEARCH_LIMIT_DEFAULT, detail="signatures", server=None):
     """Permitted tools that match, best first: "names", "signatures" or "full". `server` restricts it to one.
 
     Servers that are not connected in time are not searched: a line on stderr names them.
     """
     words = str(query) if server is None else f"server:{server_named(str(server)) or server} {query}"
-    found = ask(_lockhouse.search, words, min(max(int(limit), 1), 1_000), detail)
+    found = ask(_lockhouse.search, words, _search_limit(limit), detail)
     for missing in found["missing"]:
         print(f"search_tools: {missing}", file=_sys.stderr)
     return found["tools"]
@@ -117,7 +117,8 @@ def discover_mcp_tools(options=None, *, search=None):
         options = options.get("search")
     words = search or options
     if words:
-        found = search_tools(words if isinstance(words, str) else " ".join(map(str, words)), 50, "full")
+        query = words if isinstance(words, str) else " ".join(map(str, words))
+        found = search_tools(query, _lockhouse.SEARCH_LIMIT_MAX, "full")
     else:
         found = [describe(server, row["name"]) for server in known_servers() for row in _listed(server)]
     return [_with_schema(row) for row in found]

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import _lockhouse
 import lockhouse_sources as sources
-from lockhouse_calls import ToolError, ask, call
+from lockhouse_calls import ToolError, ask, call, search_limit as _search_limit
 from lockhouse_servers import _imported, missing
 from lockhouse_values import to_json
 
@@ -57,14 +57,14 @@ def _first_sentence(thing):
     return (getattr(thing, "__doc__", None) or "").strip().partition("\n")[0] or None
 
 
-def search(query="", limit=10):
+def search(query="", limit=_lockhouse.SEARCH_LIMIT_DEFAULT):
     """Saved skills that match, best first: name, description, tags, version, language, signature and import."""
-    return ask(_lockhouse.search_skills, str(query), min(max(int(limit), 1), 1_000))
+    return ask(_lockhouse.search_skills, str(query), _search_limit(limit))
 
 
 def list():
     """All saved skills, as `search` gives them."""
-    return search("", 50)
+    return search("", _lockhouse.SEARCH_LIMIT_MAX)
 
 
 class SkillFinder:

@@ -21,6 +21,11 @@ mod _lockhouse {
         write,
     };
 
+    #[pymodule_export]
+    const SEARCH_LIMIT_DEFAULT: u32 = lockhouse_protocol::SEARCH_LIMIT_DEFAULT;
+    #[pymodule_export]
+    const SEARCH_LIMIT_MAX: u32 = lockhouse_protocol::SEARCH_LIMIT_MAX;
+
     /// Serves forks until the supervisor closes the socket on standard input.
     #[pyfunction]
     fn zygote(py: Python<'_>) -> PyResult<()> {

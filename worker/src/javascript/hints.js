@@ -23,7 +23,7 @@
     if (!servers.size) return null;
     const loose = (text) => text.replace(/[-_.]/g, "").toLowerCase();
     const words = name.replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase();
-    const [done, found] = native.ask("search", words, "10", "names");
+    const [done, found] = native.ask("search", words, `${native.searchLimitDefault}`, "names");
     const row = done && found.tools.find((row) => loose(row.tool) === loose(name));
     if (!row) return null;
     const { proxy } = servers.get(row.server) ?? {};

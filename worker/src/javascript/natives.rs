@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use lockhouse_protocol::Stream;
+use lockhouse_protocol::{SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, Stream};
 use lockhouse_worker::signals;
 use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
@@ -35,6 +35,8 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Object<'js>
     let frames =
         move |stack: String| errors::user_frames(&stack, shared.positions.borrow().as_ref()).join("\n");
     natives.set("frames", Function::new(ctx.clone(), frames)?)?;
+    natives.set("searchLimitDefault", SEARCH_LIMIT_DEFAULT)?;
+    natives.set("searchLimitMax", SEARCH_LIMIT_MAX)?;
     Ok(natives)
 }
 

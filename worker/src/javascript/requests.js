@@ -143,6 +143,10 @@
     return request("call", [server, tool, json], unwrap, `${server}.${tool}`, timeoutMs);
   };
 
+  // The limit of a search, in its range.
+  const searchLimit = (limit) =>
+    String(Math.min(Math.max(Math.trunc(Number(limit)) || native.searchLimitDefault, 1), native.searchLimitMax));
+
   // Resources and prompts.
   const part = (content) => {
     if (typeof content.text === "string") return content.text;
@@ -168,5 +172,5 @@
     },
   };
 
-  Object.assign(realm, { answers: () => answered, ToolError, ask, errorFrom, hidden, invoke, offers, request, stackHere, textOf });
+  Object.assign(realm, { answers: () => answered, ToolError, ask, errorFrom, hidden, invoke, offers, request, searchLimit, stackHere, textOf });
 }

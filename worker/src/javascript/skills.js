@@ -1,6 +1,6 @@
 // Saved skills: the module `skills`, and a module for each skill.
 (native, realm) => {
-  const { ask, global, invoke, isOrdinary, names, request, wellFormed } = realm;
+  const { ask, global, invoke, isOrdinary, names, request, searchLimit, wellFormed } = realm;
 
   const DEPTH_MAX = 32;
   const loaded = new Map();
@@ -54,9 +54,9 @@
     const skill = { name: given.name ?? called, description: given.description, tags: [given.tags ?? []].flat(), language: "typescript" };
     return invoke("skills", "save", [{ ...skill, code: source, ...(tests ? { tests } : {}) }]);
   };
-  const search = (query = "", limit = 10) =>
-    request("search_skills", [[query].flat().join(" "), String(Math.min(Math.max(Math.trunc(limit) || 10, 1), 1000))], undefined, "a search for skills");
-  const list = () => search("", 50);
+  const search = (query = "", limit) =>
+    request("search_skills", [[query].flat().join(" "), searchLimit(limit)], undefined, "a search for skills");
+  const list = () => search("", native.searchLimitMax);
   const skills = { save, search, list };
 
   // Each program of a session imports them as they are by then.

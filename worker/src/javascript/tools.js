@@ -1,6 +1,6 @@
 // The module `mcp_tools`, and what `import` and `require` find.
 (native, realm) => {
-  const { ToolError, closest, find, global, invoke, isOrdinary, names, offers, request, serverObject, serverOf, servers, unknown } = realm;
+  const { ToolError, closest, find, global, invoke, isOrdinary, names, offers, request, searchLimit, serverObject, serverOf, servers, unknown } = realm;
 
   const split = (name) => {
     const text = String(name);
@@ -38,18 +38,18 @@
   };
   const searchTools = (query, options) => {
     const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-    const asked = { ...(isObject(query) ? query : { query }), ...(isObject(options) ? options : { limit: options }) };
+    const first = isObject(query) ? query : { query };
+    const asked = { ...first, ...(isObject(options) ? options : { limit: options ?? first.limit }) };
     const text = [asked.search ?? asked.query ?? ""].flat().map(String).join(" ");
     const only = asked.server === undefined ? "" : `server:${serverOf(String(asked.server))?.name ?? asked.server} `;
     const words = only + text;
-    const most = Math.min(Math.max(Math.trunc(Number(asked.limit)) || 10, 1), 1000);
     const detail = asked.detail ?? "signatures";
     // Servers that are not connected in time are not searched: a line on stderr names them.
     const toolsOf = ({ tools, missing }) => {
       for (const server of missing) native.print(true, `searchTools: ${server}\n`);
       return tools;
     };
-    return request("search", [words, String(most), String(detail)], toolsOf, "a search for tools");
+    return request("search", [words, searchLimit(asked.limit), String(detail)], toolsOf, "a search for tools");
   };
   const loadResult = (handle) => request("load_result", [`${handle}`], undefined, "a kept result");
   // The same as the tools people come from teach it: names that say their server, and schemas as `parameters`.
@@ -67,7 +67,7 @@
   const discoverMCPTools = async (options) => {
     const words = [options?.search ?? options ?? []].flat().filter((word) => typeof word === "string");
     const found = words.length
-      ? await searchTools({ query: words.join(" "), limit: 50, detail: "full" })
+      ? await searchTools({ query: words.join(" "), limit: native.searchLimitMax, detail: "full" })
       : (await Promise.all([...servers.values()].map(describeAll))).flat();
     return found.map(withSchema);
   };

@@ -2,8 +2,8 @@
 
 use super::corpus::{Corpus, is_known};
 use super::index::bare;
-use super::synonyms;
-use super::words::{of_name, says_nothing, stem, weight};
+use super::word_lists::{begins_question, is_without_meaning, synonyms_of, wanted_by_question, weight};
+use super::words::{of_name, stem};
 
 /// Of a query no more is read.
 const QUERY_CHARS_MAX: usize = 1_000;
@@ -16,15 +16,8 @@ const LOOKED_AT_MAX: usize = 200;
 const GUESSED: f32 = 0.6;
 const JOINED: f32 = 0.9;
 
-/// What a question wants done, which it does not say.
-const READING: [(&str, f32); 5] =
-    [("list", 0.3), ("get", 0.3), ("search", 0.2), ("find", 0.2), ("read", 0.2)];
-/// How a question begins.
-const ASKING: [&str; 14] =
-    ["what", "which", "who", "whose", "where", "when", "why", "how", "is", "are", "does", "do", "did", "all"];
-
 fn asks(text: &str) -> bool {
-    text.split_whitespace().next().is_some_and(|word| ASKING.contains(&word.to_lowercase().as_str()))
+    text.split_whitespace().next().is_some_and(|word| begins_question(&word.to_lowercase()))
 }
 
 /// One word, in the order of what the ways to say it are worth.
@@ -47,8 +40,12 @@ impl Query {
                 all.push(word);
             }
         }
-        let telling: Vec<&str> =
-            all.iter().copied().filter(|word| !says_nothing(&word.to_lowercase())).take(WORDS_MAX).collect();
+        let telling: Vec<&str> = all
+            .iter()
+            .copied()
+            .filter(|word| !is_without_meaning(&word.to_lowercase()))
+            .take(WORDS_MAX)
+            .collect();
         let telling = if telling.is_empty() { all.into_iter().take(WORDS_MAX).collect() } else { telling };
         let mut slips = SLIPS_MAX;
         let mut wanted: Vec<Wanted> = telling.iter().map(|word| Wanted::of(word)).collect();
@@ -64,7 +61,7 @@ impl Query {
             known.then(|| Wanted { ways: vec![(joined, JOINED)] })
         }));
         if asks(&text) {
-            wanted.push(Wanted { ways: READING.map(|(word, weight)| (word.to_owned(), weight)).to_vec() });
+            wanted.push(Wanted { ways: wanted_by_question().to_vec() });
         }
         let mut names: Vec<String> = vec![bare(&text)];
         names.extend(text.split_whitespace().filter(|word| word.contains(['_', '.', '-', '/'])).map(bare));
@@ -80,7 +77,7 @@ impl Wanted {
         let whole = forms.pop().unwrap_or_default();
         let mut ways = vec![(whole.clone(), weight)];
         ways.extend(forms.into_iter().map(|part| (part, 0.7)));
-        ways.extend(synonyms::of(&whole).iter().map(|(other, same)| (other.clone(), same * weight.sqrt())));
+        ways.extend(synonyms_of(&whole).iter().map(|(other, same)| (other.clone(), same * weight.sqrt())));
         Self { ways }
     }
 

@@ -25,7 +25,7 @@ pub(super) async fn run(
     let RunCode { language, code, timeout, servers, session } = program;
     let session = match session.map(|name| SessionName::new(&name)).transpose() {
         Ok(name) => name.map(|name| SessionKey { owner, name }),
-        Err(message) => return Some(Response::Invalid(message)),
+        Err(invalid) => return Some(Response::Invalid(invalid.to_string())),
     };
     let request = CodeRequest { language, code, timeout, servers, session };
     let (line, followed) = client.line();
@@ -79,9 +79,9 @@ async fn follow(supervisor: &Arc<Supervisor>, run: Run, exchange: &mut Exchange)
 /// What a model is shown of an answer; what is cut is kept for it.
 fn shown(supervisor: &Supervisor, client: &Client, answer: Answer) -> EndedRun {
     let keep = |json: &str| supervisor.results().keep(client.principal.owner(), json);
-    let limit = supervisor.settings().shown_bytes;
+    let limits = supervisor.settings().display;
     let more = "get_result(handle)";
-    let shown = execution::shown(&answer, &Showing { limit, more, takes_files: true, keep: &keep });
+    let shown = execution::shown(&answer, &Showing { limits, more, takes_files: true, keep: &keep });
     telemetry::kept_out(shown.json["stats"]["bytes_kept_out"].as_u64().unwrap_or(0));
     let (cancelled, is_error) = (answer.status == Status::Cancelled, answer.status != Status::Ok);
     ended(answer.execution, cancelled, is_error, shown)

@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 use crate::direct::Client;
 use crate::supervisor::Supervisor;
 
-/// Tools that one answer has at most.
-const LIMIT: usize = 10;
 /// One tool's part of an answer's bytes; the schemas of one that would have more are left out.
 const LARGEST_PART: usize = 3;
 /// Characters of a description that are left with the schemas out.
@@ -19,9 +17,9 @@ pub(super) async fn search(supervisor: &Supervisor, client: &Client, asked: &Sea
     let gate = supervisor.gate();
     let scope = gate.granted(&client.principal);
     let language = Some(asked.language);
-    let search = lockhouse_gate::Search { query: &asked.query, limit: LIMIT, detail: asked.detail, language };
+    let search = lockhouse_gate::Search { query: &asked.query, limit: asked.limit, detail: asked.detail, language };
     let found = gate.search(&scope, client.name.as_ref(), search).await;
-    let limit = supervisor.settings().shown_bytes;
+    let limit = supervisor.settings().display.part_bytes;
     let (mut shown, mut left_out, mut bytes) = (Vec::new(), found.left_out, 0);
     for tool in found.tools {
         let server = tool["server"].as_str().unwrap_or_default().to_owned();

@@ -3,13 +3,11 @@
 use lockhouse_gate::CallRecord;
 use serde_json::{Value, json};
 
-/// More calls than these are grouped.
-pub(super) const SHOWN_MAX: usize = 20;
-const GROUPS_MAX: usize = 40;
+use super::display::{CALL_GROUPS_MAX, CALLS_MAX};
 
 /// One by one, or grouped.
 pub(super) fn shown(calls: &[CallRecord]) -> Value {
-    if calls.len() > SHOWN_MAX { grouped(calls) } else { each(calls) }
+    if calls.len() > CALLS_MAX { grouped(calls) } else { each(calls) }
 }
 
 /// One by one.
@@ -31,7 +29,7 @@ fn grouped(calls: &[CallRecord]) -> Value {
             (&other.server, other.kind, &other.name, other.outcome, other.changes)
                 == (&call.server, call.kind, &call.name, call.outcome, call.changes)
         };
-        let room = groups.len() < GROUPS_MAX;
+        let room = groups.len() < CALL_GROUPS_MAX;
         match groups.iter_mut().find(|(other, ..)| alike(other)) {
             Some((_, count, ms, bytes)) => {
                 (*count, *ms, *bytes) = (*count + 1, *ms + call.ms, *bytes + call.bytes)

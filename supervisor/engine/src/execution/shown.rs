@@ -11,16 +11,12 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Answer;
 use super::calls;
+use super::display::{CALLS_MAX, DisplayLimits, FILE_BYTES_MAX, FILES_MAX};
 use super::to_json::Parts;
-
-/// Files of one answer that are shown as what they are; bytes of them together.
-const FILES_MAX: usize = 10;
-const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// How an answer is to be shown.
 pub struct Showing<'a> {
-    /// Bytes of value, stdout and stderr, each.
-    pub limit: usize,
+    pub limits: DisplayLimits,
     /// How the next part of what is cut is read.
     pub more: &'a str,
     /// Whether files in the value are taken out of it.
@@ -49,7 +45,7 @@ pub fn shown(answer: &Answer, showing: &Showing<'_>) -> Shown {
     shown.stdout = printed("stdout", &answer.stdout, &mut shown.bytes, &mut truncated);
     shown.stderr = printed("stderr", &answer.stderr, &mut shown.bytes, &mut truncated);
     shown.calls = calls::shown(&answer.calls);
-    if answer.calls.len() > calls::SHOWN_MAX {
+    if answer.calls.len() > CALLS_MAX {
         let count = answer.calls.len();
         truncated
             .parts
@@ -70,7 +66,7 @@ pub fn without_files(json: &str) -> Cow<'_, str> {
 }
 
 fn value(whole: &str, bytes: &mut usize, truncated: &mut Truncated<'_>, files: &mut Files) -> Value {
-    let limit = truncated.showing.limit;
+    let limit = truncated.showing.limits.part_bytes;
     let json = match truncated.showing.takes_files {
         true => files::replaced(whole, |file| files.take(file)),
         false => whole.into(),
@@ -103,7 +99,8 @@ fn tree(json: &str) -> Value {
 }
 
 fn printed<'a>(part: &str, whole: &'a str, bytes: &mut usize, truncated: &mut Truncated<'_>) -> Cow<'a, str> {
-    let shown = cut_text(whole, truncated.showing.limit).map_or(Cow::Borrowed(whole), Cow::Owned);
+    let shown =
+        cut_text(whole, truncated.showing.limits.printed_bytes).map_or(Cow::Borrowed(whole), Cow::Owned);
     *bytes += shown.len();
     if shown.len() < whole.len() {
         truncated.note(part, &Value::from(whole).to_string(), whole.len(), shown.len(), Vec::new());

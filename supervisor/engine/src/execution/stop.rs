@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use lockhouse_base::lifecycle::Life;
+use lockhouse_base::principal::Principal;
 use tokio_util::sync::CancellationToken;
 
 /// Who ended a run before its end.
@@ -22,7 +24,7 @@ pub enum Cancellation {
 }
 
 impl Cancellation {
-    pub(super) fn message(self) -> &'static str {
+    pub(crate) fn message(self) -> &'static str {
         match self {
             Self::Client => "the AI client cancelled it",
             Self::Person => "a person ended it with `lockhouse runs end`",
@@ -62,9 +64,87 @@ impl Stop {
         }
     }
 
-    /// Until the run is to end: why.
-    pub async fn wanted(&self) -> Cancellation {
-        self.token.cancelled().await;
-        self.why.get().copied().unwrap_or(self.otherwise)
+    /// Until the run is to end, for the reason that comes first: its own, that its session is to end, that the token of its
+    /// client is revoked, or that this process ends. Of several at one time the first in this order counts.
+    pub async fn wanted(
+        &self,
+        session: Option<&CancellationToken>,
+        principal: &Principal,
+        life: &Life,
+    ) -> Cancellation {
+        let session_ends = async {
+            match session {
+                Some(session) => session.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.token.cancelled() => self.why.get().copied().unwrap_or(self.otherwise),
+            () = session_ends => Cancellation::Session,
+            () = principal.revoked() => Cancellation::Revoked,
+            () = life.stopping().cancelled() => Cancellation::Shutdown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+    use lockhouse_base::principal::Standing;
+
+    use super::*;
+
+    /// What can end a run, each as it is before anything has happened.
+    struct Sources {
+        request: CancellationToken,
+        session: CancellationToken,
+        token: CancellationToken,
+        life: Life,
+        stop: Stop,
+    }
+
+    impl Sources {
+        fn new() -> Self {
+            let request = CancellationToken::new();
+            let stop = Stop::with(&request, Cancellation::Client);
+            let life = Life::new(Duration::ZERO);
+            Self { request, session: CancellationToken::new(), token: CancellationToken::new(), life, stop }
+        }
+
+        fn why(&self) -> Option<Cancellation> {
+            let standing = Standing::Revocable(self.token.clone());
+            let principal = Principal::proven("token:a", "a", None, standing);
+            self.stop.wanted(Some(&self.session), &principal, &self.life).now_or_never()
+        }
+    }
+
+    #[test]
+    fn every_source_has_its_reason() {
+        let table: [(fn(&Sources), Cancellation); 5] = [
+            (|sources| sources.request.cancel(), Cancellation::Client),
+            (|sources| sources.stop.now(Cancellation::Person), Cancellation::Person),
+            (|sources| sources.session.cancel(), Cancellation::Session),
+            (|sources| sources.token.cancel(), Cancellation::Revoked),
+            (|sources| sources.life.close(), Cancellation::Shutdown),
+        ];
+        for (stop, why) in table {
+            let sources = Sources::new();
+            assert_eq!(sources.why(), None);
+            stop(&sources);
+            assert_eq!(sources.why(), Some(why));
+        }
+    }
+
+    #[test]
+    fn the_first_reason_that_is_given_counts() {
+        let sources = Sources::new();
+        sources.stop.now(Cancellation::Person);
+        sources.stop.now(Cancellation::Interrupt);
+        sources.request.cancel();
+        sources.life.close();
+        assert_eq!(sources.why(), Some(Cancellation::Person));
     }
 }

@@ -10,16 +10,19 @@ const CHARS_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionName(String);
 
+/// A text is no name of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the name of a session has 1 to {CHARS_MAX} letters, digits, '-', '_' and '.'")]
+pub struct InvalidSessionName;
+
 impl SessionName {
     /// # Errors
     /// What a name is made of.
-    pub fn new(name: &str) -> Result<Self, String> {
+    pub fn new(name: &str) -> Result<Self, InvalidSessionName> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         match (1..=CHARS_MAX).contains(&name.len()) && name.bytes().all(fits) {
             true => Ok(Self(name.to_owned())),
-            false => {
-                Err(format!("the name of a session has 1 to {CHARS_MAX} letters, digits, '-', '_' and '.'"))
-            }
+            false => Err(InvalidSessionName),
         }
     }
 

@@ -46,7 +46,7 @@ impl Supervisor {
             Ok(json) => json,
             Err(not_kept) => return Response::Invalid(not_kept.to_string()),
         };
-        match results::part(&json, offset, self.settings.shown_bytes) {
+        match results::part(&json, offset, self.settings.display.part_bytes) {
             Ok(part) => Response::Json(part),
             Err(beyond) => Response::Invalid(beyond.to_string()),
         }

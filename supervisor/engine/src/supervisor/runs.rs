@@ -1,14 +1,15 @@
 //! Runs of code: each is checked, gets a worker, and has exactly one answer.
 
-use std::time::{Duration, Instant};
+mod acquire;
+
+use std::time::Duration;
 
 use lockhouse_audit::{End, Program, RefusedRun};
 use lockhouse_base::language::Language;
-use lockhouse_base::principal::Principal;
+use lockhouse_base::principal::{Owner, Principal};
 use lockhouse_base::telemetry::{self, Stage, traces};
-use lockhouse_gate::{Requester, Scope};
+use lockhouse_gate::{Gate, Requester, Scope, ScopeError};
 use lockhouse_policies::ClientName;
-use lockhouse_pool::{Pool, PoolError};
 use lockhouse_protocol::ExecutionId;
 use lockhouse_upstream::Caller;
 use lockhouse_upstream::ai_client::{AiClient, Line, Looks, OpenQuestions};
@@ -16,15 +17,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{Supervisor, note};
-use crate::execution::{self, Answer, Cancellation, Held, Place, Refusal, Sandbox, Stop};
+use crate::execution::{self, Answer, Cancellation, Ended, ExecutionLimits, Refusal, Sandbox, Stop};
 use crate::quotas::NoRun;
-use crate::sessions::{NoTurn, SessionKey, Turn};
-
-/// How long an execution waits for a worker, at least.
-const LEASE_PATIENCE: Duration = Duration::from_secs(20);
-
-/// What whoever waited that long is told to wait before they try again.
-const RETRY_AFTER: Duration = Duration::from_secs(10);
+use crate::sessions::{SessionKey, Turn};
+use acquire::Acquired;
 
 /// One request to run code.
 #[derive(Debug)]
@@ -104,7 +100,7 @@ impl Supervisor {
                 let caller = Caller { execution, client, ai_client, questions, wire: None };
                 self.run_checked(caller, principal, request, scope, looks, stop).await
             }
-            Err((message, hint)) => Answer::refused(execution, Refusal::InvalidRequest, message, hint),
+            Err(why) => Answer::refused(execution, Refusal::InvalidRequest, why.to_string(), why.hint()),
         };
         drop(running);
         answer
@@ -118,29 +114,22 @@ impl Supervisor {
         note(self.gate().audit().refused_run(RefusedRun { execution, client, language, outcome, reason }));
     }
 
-    fn check(&self, principal: &Principal, request: &CodeRequest) -> Result<Scope, (String, &'static str)> {
+    fn check(&self, principal: &Principal, request: &CodeRequest) -> Result<Scope, InvalidRequest> {
         let (bytes, limit) = (request.code.len(), self.settings.code_bytes_max);
         if request.code.trim().is_empty() {
-            return Err((
-                "the code is empty".into(),
-                "send a program; the value of its last expression is the result",
-            ));
+            return Err(InvalidRequest::Empty);
         }
         if bytes > limit {
-            return Err((
-                format!("the code has {bytes} bytes, the limit is {limit}"),
-                "read large data through a tool instead of writing it into the code",
-            ));
+            return Err(InvalidRequest::TooLong { bytes, limit });
         }
         let granted = self.gate().granted(principal);
         match &request.servers {
             None => Ok(granted),
-            Some(names) => {
-                granted.named(names).map_err(|error| (error.to_string(), "leave out servers for all of them"))
-            }
+            Some(names) => granted.named(names).map_err(InvalidRequest::Servers),
         }
     }
 
+    /// A run, from its worker to its answer: acquire, record, run, settle.
     async fn run_checked(
         &self,
         caller: Caller,
@@ -151,169 +140,120 @@ impl Supervisor {
         stop: &Stop,
     ) -> Answer {
         let execution = caller.execution;
-        let mut limits = self.settings.limits;
-        limits.wall = request.timeout.unwrap_or(limits.wall).min(limits.wall);
-        // A clock of its own: the code's time begins when it runs, not while an interpreter starts.
-        let patience = self.settings.limits.wall.max(LEASE_PATIENCE);
-        let asked = Instant::now();
-        let client_of_session = caller.client.as_ref().map(|client| client.as_str().to_owned());
-        let place = tokio::select! {
-            place = tokio::time::timeout(patience, self.place(&principal, client_of_session.as_deref(), &request)).instrument(traces::part("wait for a worker")) => place.unwrap_or_else(|_| {
-                let patience = patience.as_secs_f32();
-                let reason = format!("no worker became free within {patience} s");
-                Err(NoPlace::busy(reason, RETRY_AFTER))
-            }),
-            why = stop.wanted() => return Answer::cancelled(execution, why),
-            () = self.life.stopping().cancelled() => {
-                Err(unavailable("Lockhouse is ending, and this did not begin; run it again".into()))
-            }
+        let Acquired { place, turn, sandbox } = match self.acquire(&caller, &principal, &request, stop).await
+        {
+            Ok(acquired) => acquired,
+            Err(why) => return why.answer(execution),
         };
-        let (place, turn) = match place {
-            Ok(place) => place,
-            Err(NoPlace { refusal, reason, hint, retry_after }) => {
-                let mut answer = Answer::refused(execution, refusal, reason, hint);
-                answer.retry_after = retry_after;
-                return answer;
-            }
-        };
-        telemetry::took(Stage::Lease, asked.elapsed());
-        let sandbox = Sandbox { reduced: self.pool(request.language).map(Pool::reduced).unwrap_or_default() };
         // To its end, whatever is in force by then.
         let gate = self.gate();
-        let (code, approvers) = (request.code.as_str().into(), self.approvers.clone());
-        let audit = gate.audit();
+        let owner = principal.owner();
+        let limits = self.limits(&request, owner);
+        let from = self.requester(&gate, caller, principal.clone(), &request, scope);
+        record(&gate, &from, &request);
+        let stopping = stop.wanted(turn.as_ref().map(Turn::stop), &principal, &self.life);
+        let ended = execution::run(place, request.code, from, &gate, &limits, looks, stopping)
+            .instrument(traces::part("run in the worker"))
+            .await;
+        self.charge(owner, &limits, &ended);
+        settle(&gate, execution, ended, &limits, turn, sandbox)
+    }
+
+    fn limits(&self, request: &CodeRequest, owner: Owner) -> ExecutionLimits {
+        let limits = self.settings.limits;
+        let wall = request.timeout.unwrap_or(limits.wall).min(limits.wall);
+        ExecutionLimits { wall, cpu_credit: self.quotas.cpu_credit(owner), ..limits }
+    }
+
+    /// On whose behalf the gate answers what the code asks.
+    fn requester(
+        &self,
+        gate: &Gate,
+        caller: Caller,
+        principal: Principal,
+        request: &CodeRequest,
+        scope: Scope,
+    ) -> Requester {
+        let (language, code) = (Some(request.language), request.code.as_str().into());
         let scope = scope.within(&gate.servers());
-        let language = Some(request.language);
-        let from = Requester::new(caller, language, principal.clone(), scope, code, approvers, audit.clone());
-        let program = Program {
-            language: request.language,
-            code: &request.code,
-            servers: from.scope.servers(),
-            session: request.session.as_ref().map(|key| key.name.as_str()),
-            policy: gate.policy_digest(),
-        };
-        note(audit.execution(execution, from.caller.client.as_ref(), program));
-        limits.cpu_credit = self.quotas.cpu_credit(principal.owner());
-        let running = execution::run(place, request.code, from, &gate, &limits, looks, stop)
-            .instrument(traces::part("run in the worker"));
-        let stopping = async {
-            let ended = async {
-                match &turn {
-                    Some(turn) => turn.stop().cancelled().await,
-                    None => std::future::pending().await,
-                }
-            };
-            let why = tokio::select! {
-                () = ended => Cancellation::Session,
-                () = principal.revoked() => Cancellation::Revoked,
-                () = self.life.stopping().cancelled() => Cancellation::Shutdown,
-            };
-            stop.now(why);
-            std::future::pending::<std::convert::Infallible>().await
-        };
-        let mut ended = tokio::select! {
-            ended = running => ended,
-            never = stopping => match never {},
-        };
-        let (wall, cpu) = (ended.wall, ended.cpu);
-        telemetry::took(Stage::Run, wall);
-        if let Some((credit, used)) = limits.cpu_credit.zip(cpu) {
-            self.quotas.charge_cpu(principal.owner(), used.min(credit));
+        Requester::new(caller, language, principal, scope, code, self.approvers.clone(), gate.audit())
+    }
+
+    /// Counts what a run has used.
+    fn charge(&self, owner: Owner, limits: &ExecutionLimits, ended: &Ended) {
+        telemetry::took(Stage::Run, ended.wall);
+        if let Some((credit, used)) = limits.cpu_credit.zip(ended.cpu) {
+            self.quotas.charge_cpu(owner, used.min(credit));
         }
         if let Some(reason) = ended.ending.killed_for() {
             telemetry::killed(reason);
         }
-        let session = turn.map(|turn| turn.over(ended.held.take(), &ended.ending));
-        let mut answer = Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox);
-        answer.session = session;
-        let (status, calls) = (answer.status.as_str(), answer.calls.len());
-        note(audit.end(execution, End { status, wall, cpu, calls }));
-        answer
     }
+}
 
-    /// A worker of its own, or that of its session.
-    async fn place(
-        &self,
-        principal: &Principal,
-        client: Option<&str>,
-        request: &CodeRequest,
-    ) -> Result<(Place, Option<Turn>), NoPlace> {
-        let (owner, language) = (principal.owner(), request.language);
-        let told = |error: PoolError| {
-            let reason = format!("no {} worker: {error}", language.as_str());
-            match error {
-                PoolError::QueueFull { retry_after, .. } => NoPlace::busy(reason, retry_after),
-                _ => unavailable(reason),
-            }
-        };
-        let pool = self.pool(language).map_err(unavailable)?;
-        let Some(key) = &request.session else {
-            return Ok((Place::Leased(pool.lease(owner).await.map_err(told)?), None));
-        };
-        let mut turn =
-            self.sessions.turn(key, language, &principal.in_words(client)).await.map_err(no_turn)?;
-        let held = match turn.take_worker() {
-            Some(held) => held,
-            None => match pool.for_session().await {
-                Ok(worker) => Held::new(worker),
-                Err(error) => {
-                    turn.never_began(&error.to_string());
-                    return Err(told(error));
-                }
-            },
-        };
-        Ok((Place::Held(held), Some(turn)))
+/// Puts a run that is about to begin into the audit log.
+fn record(gate: &Gate, from: &Requester, request: &CodeRequest) {
+    let program = Program {
+        language: request.language,
+        code: &request.code,
+        servers: from.scope.servers(),
+        session: request.session.as_ref().map(|key| key.name.as_str()),
+        policy: gate.policy_digest(),
+    };
+    note(gate.audit().execution(from.caller.execution, from.caller.client.as_ref(), program));
+}
+
+/// Gives the worker of a session back, puts the end of the run into the audit log, and makes its answer.
+fn settle(
+    gate: &Gate,
+    execution: ExecutionId,
+    mut ended: Ended,
+    limits: &ExecutionLimits,
+    turn: Option<Turn>,
+    sandbox: Sandbox,
+) -> Answer {
+    let (wall, cpu) = (ended.wall, ended.cpu);
+    let session = turn.map(|turn| turn.over(ended.held.take(), &ended.ending));
+    let mut answer = Answer::new(execution, ended, limits.wall.as_secs_f32(), sandbox);
+    let (status, calls) = (answer.status.as_str(), answer.calls.len());
+    note(gate.audit().end(execution, End { status, wall, cpu, calls }));
+    answer.session = session;
+    answer
+}
+
+/// Why a request to run code cannot be meant so.
+#[derive(Debug, thiserror::Error)]
+enum InvalidRequest {
+    #[error("the code is empty")]
+    Empty,
+    #[error("the code has {bytes} bytes, the limit is {limit}")]
+    TooLong { bytes: usize, limit: usize },
+    /// What is wrong with the names in `servers`.
+    #[error(transparent)]
+    Servers(#[from] ScopeError),
+}
+
+impl InvalidRequest {
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::Empty => "send a program; the value of its last expression is the result",
+            Self::TooLong { .. } => "read large data through a tool instead of writing it into the code",
+            Self::Servers(_) => "leave out servers for all of them",
+        }
     }
 }
 
 fn over_quota(execution: ExecutionId, why: NoRun) -> Answer {
-    telemetry::refused(if matches!(why, NoRun::TooOften { .. }) { "rate" } else { "quota" });
-    let hint = match why {
-        NoRun::TooOften { .. } => "do more in one program: calls are not counted here, runs are",
-        NoRun::TooMany { .. } => "run one program after the other, or do the work of several in one",
+    let (reason, hint, retry_after) = match why {
+        NoRun::TooOften { wait } => {
+            ("rate", "do more in one program: calls are not counted here, runs are", Some(wait))
+        }
+        NoRun::TooMany { .. } => {
+            ("quota", "run one program after the other, or do the work of several in one", None)
+        }
     };
+    telemetry::refused(reason);
     let mut answer = Answer::refused(execution, Refusal::RateLimited, why.to_string(), hint);
-    answer.retry_after = match why {
-        NoRun::TooOften { wait } => Some(wait),
-        NoRun::TooMany { .. } => None,
-    };
+    answer.retry_after = retry_after;
     answer
-}
-
-/// Why an execution has no worker, and what to do about it.
-struct NoPlace {
-    refusal: Refusal,
-    reason: String,
-    hint: &'static str,
-    /// When there may be one.
-    retry_after: Option<Duration>,
-}
-
-impl NoPlace {
-    fn new(refusal: Refusal, reason: String, hint: &'static str) -> Self {
-        Self { refusal, reason, hint, retry_after: None }
-    }
-
-    fn busy(reason: String, retry_after: Duration) -> Self {
-        let hint = "nothing was run: send it again after retry_after_s seconds";
-        Self { retry_after: Some(retry_after), ..Self::new(Refusal::Busy, reason, hint) }
-    }
-}
-
-fn unavailable(reason: String) -> NoPlace {
-    NoPlace::new(Refusal::Unavailable, reason, "run `lockhouse doctor` to see what this host gives")
-}
-
-fn no_turn(why: NoTurn) -> NoPlace {
-    let (refusal, hint) = match why {
-        NoTurn::Ended { .. } => {
-            (Refusal::SessionEnded, "define again what the code needs, in the new session or without one")
-        }
-        NoTurn::OtherLanguage { .. } => (Refusal::InvalidRequest, "sessions of both languages can be open"),
-        NoTurn::Busy(_) | NoTurn::TooMany { .. } | NoTurn::Share { .. } => {
-            (Refusal::SessionsBusy, "a session that nobody uses ends by itself after a while")
-        }
-        NoTurn::Closed => (Refusal::Unavailable, "Lockhouse is ending"),
-    };
-    NoPlace::new(refusal, why.to_string(), hint)
 }

@@ -11,7 +11,7 @@ use lockhouse_pool::PoolSettings;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Places, ServerDefinition};
 
-use crate::execution::ExecutionLimits;
+use crate::execution::{DisplayLimits, ExecutionLimits};
 use crate::quotas::ClientLimits;
 use crate::sessions::SessionSettings;
 
@@ -21,8 +21,8 @@ pub struct Settings {
     pub limits: ExecutionLimits,
     /// Bytes of submitted code.
     pub code_bytes_max: usize,
-    /// Bytes of value, stdout and stderr, each, that an AI client is shown.
-    pub shown_bytes: usize,
+    /// What an AI client is shown of an answer.
+    pub display: DisplayLimits,
     /// What is kept of what is not shown.
     pub results: results::Bounds,
     pub audit: AuditSettings,

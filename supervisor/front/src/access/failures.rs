@@ -1,8 +1,8 @@
 //! What the log says of those who were not let in: who tries a million tokens must not fill a disk with it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use lockhouse_base::log_throttle::LogThrottle;
 
 use super::peer::Peer;
 use super::refused::Why;
@@ -11,29 +11,24 @@ use super::refused::Why;
 const LINES: u32 = 20;
 
 #[derive(Debug)]
-pub(super) struct Failures {
-    lines: DefaultDirectRateLimiter,
-    unsaid: AtomicU64,
-}
+pub(super) struct Failures(LogThrottle);
 
 impl Default for Failures {
     fn default() -> Self {
-        let lines = std::num::NonZeroU32::new(LINES).unwrap_or(std::num::NonZeroU32::MIN);
-        Self { lines: RateLimiter::direct(Quota::per_minute(lines)), unsaid: AtomicU64::new(0) }
+        Self(LogThrottle::new(LINES, Duration::from_secs(60) / LINES))
     }
 }
 
 impl Failures {
     pub(super) fn note(&self, why: &Why, peer: Option<&Peer>) {
-        if self.lines.check().is_err() {
-            self.unsaid.fetch_add(1, Ordering::Relaxed);
-            return;
-        }
+        let Some(unsaid) = self.0.admit() else { return };
         let who = peer.map_or_else(|| "somebody".to_owned(), Peer::to_string);
         let why = why.in_the_log();
-        match self.unsaid.swap(0, Ordering::Relaxed) {
+        match unsaid {
             0 => tracing::warn!("a request of {who} is refused: {why}"),
-            unsaid => tracing::warn!("a request of {who} is refused: {why}; before it {unsaid} more were"),
+            suppressed => {
+                tracing::warn!("a request of {who} is refused: {why}; before it {suppressed} more were");
+            }
         }
     }
 }

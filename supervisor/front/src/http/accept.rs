@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::log_throttle::LogThrottle;
 use lockhouse_base::telemetry;
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -19,7 +20,6 @@ use super::limiter::ConnectionLimiter;
 use super::listening::{Listening, Socket};
 use super::origin::Origin;
 use super::rate::Rate;
-use super::seldom::Seldom;
 use super::tls::Tls;
 use super::watched::{Stream, Watch};
 use crate::access::Peer;
@@ -58,10 +58,10 @@ pub(super) struct Entrance {
     handshakes: Rate,
     tls: Option<Arc<Tls>>,
     turned_away: Arc<Semaphore>,
-    told_full: Arc<Seldom>,
-    told_evicted: Arc<Seldom>,
-    told_fast: Arc<Seldom>,
-    told_failed: Arc<Seldom>,
+    told_full: Arc<LogThrottle>,
+    told_evicted: Arc<LogThrottle>,
+    told_fast: Arc<LogThrottle>,
+    told_failed: Arc<LogThrottle>,
 }
 
 impl Entrance {
@@ -97,7 +97,7 @@ impl Entrance {
                 Err(error) if is_of_one(&error) => {}
                 Err(error) => {
                     self.told_failed
-                        .tell(|times| tracing::warn!("no connection can be accepted: {error}{times}"));
+                        .write(|times| tracing::warn!("no connection can be accepted: {error}{times}"));
                     tokio::time::sleep(PAUSE).await;
                 }
             }
@@ -118,7 +118,7 @@ impl Entrance {
         tokio::select! {
             biased;
             () = open.evicted() => {
-                self.told_evicted.tell(|times| {
+                self.told_evicted.write(|times| {
                     tracing::warn!(
                         "a connection that had proven nothing, or was idle, was closed for another one: connections, \
                          connections_per_peer or unauthenticated_percent of [http.limits] is reached{times}"
@@ -131,7 +131,7 @@ impl Entrance {
     }
 
     async fn refuse(self, accepted: Accepted) {
-        self.told_full.tell(|times| {
+        self.told_full.write(|times| {
             tracing::warn!(
                 "a connection was refused, since all that there may be are in use: connections or connections_per_peer of [http.limits]{times}"
             );
@@ -184,7 +184,7 @@ impl Entrance {
     async fn take_turn(&self, peer: &Peer, watch: &Watch) -> Option<()> {
         let turn = self.handshakes.turn(Origin::of(peer));
         if !matches!(turn, Ok((_, wait)) if wait.is_zero()) {
-            self.told_fast.tell(|times| {
+            self.told_fast.write(|times| {
                 tracing::warn!(
                     "a connection waits or is closed, since its peer begins too many: tls_handshakes_per_peer_per_second of [http.limits]{times}"
                 );

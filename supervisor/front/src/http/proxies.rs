@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use ipnet::IpNet;
+use lockhouse_base::log_throttle::LogThrottle;
 use serde::Deserialize;
 
-use super::seldom::Seldom;
 use crate::access::Peer;
 
 const FORWARDED: &str = "forwarded";
@@ -50,7 +50,7 @@ impl TryFrom<String> for TrustedProxy {
 #[derive(Clone, Debug)]
 pub(super) struct TrustedProxies {
     proxies: Arc<[TrustedProxy]>,
-    log: Arc<Seldom>,
+    log: Arc<LogThrottle>,
 }
 
 impl TrustedProxies {
@@ -85,7 +85,7 @@ impl TrustedProxies {
             return Ok(peer);
         }
         let client = self.client(headers).inspect_err(|why| {
-            self.log.tell(|times| {
+            self.log.write(|times| {
                 tracing::warn!(
                     "a request from the proxy {peer} is refused, since its client cannot be read: {why}{times}"
                 );

@@ -53,7 +53,7 @@ fn what_a_front_says_survives_being_written() {
         responses: Some([("question".to_owned(), json!({"action": "accept"}))].into()),
         state: Some("state".into()),
     };
-    let search = Search { query: "mail".into(), detail: Detail::Full, language: Language::Python };
+    let search = Search { query: "mail".into(), limit: 3, detail: Detail::Full, language: Language::Python };
     for request in [
         Request::RunCode(program),
         Request::FollowRun(RunName::Handle(handle())),

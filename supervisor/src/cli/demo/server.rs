@@ -5,7 +5,6 @@
 
 mod answers;
 mod arguments;
-mod tools;
 
 use parking_lot::Mutex;
 
@@ -69,7 +68,8 @@ fn failure(error: &dyn std::error::Error) -> CallToolResult {
 
 /// Serves the demonstration until the other side closes the connection.
 pub(crate) async fn serve() -> Result<(), Box<dyn std::error::Error>> {
-    let back_office = BackOffice { tools: tools::list(), shop: Mutex::new(Shop::stocked()) };
+    let tools = serde_json::from_str(include_str!("server/tools.json"))?;
+    let back_office = BackOffice { tools, shop: Mutex::new(Shop::stocked()?) };
     match back_office.serve(rmcp::transport::stdio_pipes()).await {
         Ok(running) => {
             running.waiting().await?;

@@ -9,6 +9,7 @@ use lockhouse_upstream::{
     Authorization, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition, ServerLimits,
 };
 
+use super::tree::parse_toml;
 use super::{Listed, read, read_own};
 use crate::config::references::Surroundings;
 
@@ -172,8 +173,9 @@ fn what_cannot_be_read_is_told_with_its_line_and_without_values() {
         assert!(!told.replace("${SEKRET}", "").contains("SEKRET"), "{told}");
         insta::assert_snapshot!(name.replace('/', "_"), told);
     }
-    let faults =
-        read_own(&world.source("bad/own.toml"), &world.surroundings).expect_err("faults").to_string();
+    let source = world.source("bad/own.toml");
+    let root = parse_toml(&source).expect("TOML").into_inner();
+    let faults = read_own(&source, &root, &world.surroundings).expect_err("faults").to_string();
     assert!(!faults.contains("SEKRET"), "{faults}");
     insta::assert_snapshot!("bad_own_configuration", faults.replace(world.at_home(), HOME));
 }

@@ -14,40 +14,8 @@ use super::syntax::{OWN_REFERENCES, Syntax};
 use super::tree::{Key, Node, Table, get};
 use crate::config::entry::{Entry, EntryCommand, EntryLimits, EntryOAuth, EntryUrl};
 use crate::config::left_out::LeftOut;
+use crate::config::server_keys::{self, ServerKey};
 
-const KEYS: [&str; 25] = [
-    "command",
-    "args",
-    "env",
-    "cwd",
-    "sandbox",
-    "url",
-    "headers",
-    "bearer_token",
-    "oauth",
-    "enabled",
-    "start",
-    "idle_stop_seconds",
-    "start_timeout_seconds",
-    "call_timeout_seconds",
-    "call_timeout_max_seconds",
-    "parallel_calls",
-    "queue",
-    "queue_timeout_seconds",
-    "enabled_tools",
-    "disabled_tools",
-    "decode",
-    "expose",
-    "prefix",
-    "on_change",
-    "description",
-];
-const OAUTH_KEYS: [&str; 7] =
-    ["grant", "client_id", "client_secret", "private_key", "signing_algorithm", "scopes", "callback_port"];
-const SANDBOX_KEYS: [&str; 3] = ["read", "write", "network"];
-const OF_COMMANDS: [&str; 4] = ["args", "env", "cwd", "sandbox"];
-const OF_URLS: [&str; 3] = ["headers", "bearer_token", "oauth"];
-const ALGORITHMS: [&str; 5] = ["RS256", "RS384", "RS512", "ES256", "ES384"];
 const REFERENCE: &str = "a reference: a secret is not written down here; use ${file:/PATH}, ${env:NAME}, ${cred:NAME} or ${keyring:SERVICE/USER}";
 
 /// What is wrong with a server, and where.
@@ -74,7 +42,7 @@ pub(super) fn checked(
         faults.push(fault(&key.at, invalid.to_string()));
     }
     faults.extend(unknown(table).map(|(unknown, known)| Fault {
-        help: nearest(&unknown.name, known),
+        help: nearest(&unknown.name, &known),
         ..fault(&unknown.at, format!("servers.{name}: unknown key `{}`", unknown.name))
     }));
     match entry(Fields { table, syntax: Syntax::Own, place }) {
@@ -92,14 +60,17 @@ pub(super) fn checked(
 }
 
 /// Keys that are none of ours, each with those that are.
-fn unknown(table: &Table) -> impl Iterator<Item = (&Key, &'static [&'static str])> {
-    let below = |name: &str, known: &'static [&'static str]| {
+fn unknown(table: &Table) -> impl Iterator<Item = (&Key, Vec<&'static str>)> {
+    let names = |keys: &mut dyn Iterator<Item = &'static ServerKey>| keys.map(|key| key.name).collect();
+    let below = |name: &str, known: Vec<&'static str>| {
         let table = get(table, name).and_then(Node::table).map(Vec::as_slice).unwrap_or_default();
-        table.iter().map(move |(key, _)| (key, known))
+        table.iter().map(move |(key, _)| (key, known.clone()))
     };
-    let top = table.iter().map(|(key, _)| (key, &KEYS as &'static [&'static str]));
-    let all = top.chain(below("oauth", &OAUTH_KEYS)).chain(below("sandbox", &SANDBOX_KEYS));
-    all.filter(|(key, known)| !known.contains(&key.name.as_str()))
+    let known: Vec<&'static str> = names(&mut server_keys::all());
+    let top = table.iter().map(move |(key, _)| (key, known.clone()));
+    let of_oauth = below("oauth", names(&mut server_keys::OF_OAUTH.iter()));
+    let of_sandbox = below("sandbox", names(&mut server_keys::OF_SANDBOXES.iter()));
+    top.chain(of_oauth).chain(of_sandbox).filter(|(key, known)| !known.contains(&key.name.as_str()))
 }
 
 fn nearest(unknown: &str, known: &[&str]) -> Option<String> {
@@ -113,9 +84,10 @@ fn nearest(unknown: &str, known: &[&str]) -> Option<String> {
 
 /// Where the value is that a reason speaks of.
 fn located(table: &Table, reason: &LeftOut) -> Option<Range<usize>> {
-    let LeftOut::Unexpected { key, .. } = reason else { return None };
+    let (LeftOut::Unexpected { key, .. } | LeftOut::OutOfRange { key, .. }) = reason else { return None };
     let (outer, inner) = key.split_once(": ").or(key.split_once('.')).unwrap_or((key, ""));
-    let node = get(table, outer)?;
+    let in_tables = || ["oauth", "sandbox"].iter().find_map(|below| get(get(table, below)?.table()?, outer));
+    let node = get(table, outer).or_else(in_tables)?;
     let named = |(key, _): &&(Key, Node)| key.name == inner || format!("{:?}", key.name) == inner;
     let below = node.table().and_then(|table| table.iter().find(named));
     Some(below.map_or(&node.at, |(_, node)| &node.at).clone())
@@ -127,13 +99,12 @@ fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {
     let command = command
         .map(|command| Ok::<_, LeftOut>(EntryCommand { confinement: confinement(fields)?, ..command }))
         .transpose()?;
-    let strays: &[&str] = if command.is_some() { &OF_URLS } else { &OF_COMMANDS };
-    if let Some(stray) =
-        strays.iter().find(|stray| fields.has(stray) && (command.is_some() != http.is_some()))
-    {
+    let strays = if command.is_some() { server_keys::OF_URLS } else { server_keys::OF_COMMANDS };
+    let mut strays = strays.iter().map(|key| key.name);
+    if let Some(stray) = strays.find(|stray| fields.has(stray) && (command.is_some() != http.is_some())) {
         let expected =
             if command.is_some() { "a url with it, and no command" } else { "a command with it, and no url" };
-        return Err(LeftOut::Unexpected { key: (*stray).to_owned(), expected });
+        return Err(LeftOut::Unexpected { key: stray.to_owned(), expected });
     }
     let mut entry = Entry::new(reach(command, http)?);
     entry.limits = limits(fields)?;
@@ -149,64 +120,55 @@ fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {
     if fields.flag("enabled")? == Some(false) { Err(LeftOut::Disabled) } else { Ok(entry) }
 }
 
-fn within(
-    fields: Fields<'_>,
-    key: &str,
-    range: (u32, u32),
-    expected: &'static str,
-) -> Result<Option<u32>, LeftOut> {
-    let fits =
-        |number: &f64| number.fract() == 0.0 && (f64::from(range.0)..=f64::from(range.1)).contains(number);
-    match fields.number(key)? {
-        None => Ok(None),
-        Some(number) if fits(&number) => Ok(Some(number as u32)),
-        Some(_) => Err(LeftOut::Unexpected { key: key.to_owned(), expected }),
+fn whole(fields: Fields<'_>, key: &ServerKey) -> Result<Option<u32>, LeftOut> {
+    let Some(number) = fields.number(key.name)? else { return Ok(None) };
+    match key.range.filter(|range| number.fract() != 0.0 || !range.has_number(number)) {
+        Some(range) => Err(LeftOut::OutOfRange { key: key.name.to_owned(), range }),
+        None => Ok(Some(number as u32)),
     }
 }
 
-fn seconds(fields: Fields<'_>, key: &str) -> Result<Option<Duration>, LeftOut> {
-    let seconds = within(fields, key, (1, 86_400), "1 to 86400")?;
-    Ok(seconds.map(|seconds| Duration::from_secs(seconds.into())))
+/// One of the texts that a key can have; `path` names it in a fault.
+fn choice<'f>(fields: Fields<'f>, key: &ServerKey, path: &str) -> Result<Option<&'f str>, LeftOut> {
+    let Some(text) = fields.text(key.name)? else { return Ok(None) };
+    match key.range.filter(|range| !range.has_text(text)) {
+        Some(range) => Err(LeftOut::OutOfRange { key: path.to_owned(), range }),
+        None => Ok(Some(text)),
+    }
+}
+
+fn seconds(fields: Fields<'_>, key: &ServerKey) -> Result<Option<Duration>, LeftOut> {
+    Ok(whole(fields, key)?.map(|seconds| Duration::from_secs(seconds.into())))
 }
 
 fn limits(fields: Fields<'_>) -> Result<EntryLimits, LeftOut> {
-    let count = |key, range, expected| Ok(within(fields, key, range, expected)?.map(|count| count as usize));
+    let count = |key| Ok(whole(fields, key)?.map(|count| count as usize));
     Ok(EntryLimits {
-        start_timeout: seconds(fields, "start_timeout_seconds")?,
-        call_timeout: seconds(fields, "call_timeout_seconds")?,
-        call_timeout_max: seconds(fields, "call_timeout_max_seconds")?,
-        parallel_calls: count("parallel_calls", (1, 1_024), "1 to 1024")?,
-        queue: count("queue", (0, 65_536), "0 to 65536")?,
-        queue_timeout: seconds(fields, "queue_timeout_seconds")?,
+        start_timeout: seconds(fields, &server_keys::START_TIMEOUT)?,
+        call_timeout: seconds(fields, &server_keys::CALL_TIMEOUT)?,
+        call_timeout_max: seconds(fields, &server_keys::CALL_TIMEOUT_MAX)?,
+        parallel_calls: count(&server_keys::PARALLEL_CALLS)?,
+        queue: count(&server_keys::QUEUE)?,
+        queue_timeout: seconds(fields, &server_keys::QUEUE_TIMEOUT)?,
     })
 }
 
 fn start(fields: Fields<'_>) -> Result<Start, LeftOut> {
-    let lazy = match fields.text("start")? {
-        None | Some("eager") => false,
-        Some("lazy") => true,
-        Some(_) => {
-            return Err(LeftOut::Unexpected { key: "start".into(), expected: "\"eager\" or \"lazy\"" });
-        }
-    };
-    Ok(Start { lazy, idle_stop: seconds(fields, "idle_stop_seconds")? })
+    let lazy = choice(fields, &server_keys::START, "start")? == Some("lazy");
+    Ok(Start { lazy, idle_stop: seconds(fields, &server_keys::IDLE_STOP)? })
 }
 
 fn decode(fields: Fields<'_>) -> Result<Decode, LeftOut> {
-    match fields.text("decode")? {
-        None | Some("text") => Ok(Decode::Text),
-        Some("json") => Ok(Decode::Json),
-        Some(_) => Err(LeftOut::Unexpected { key: "decode".into(), expected: "\"text\" or \"json\"" }),
-    }
+    let is_json = choice(fields, &server_keys::DECODE, "decode")? == Some("json");
+    Ok(if is_json { Decode::Json } else { Decode::Text })
 }
 
 fn exposure(fields: Fields<'_>) -> Result<Exposure, LeftOut> {
     let unexpected = |key: &str, expected| LeftOut::Unexpected { key: key.into(), expected };
-    let (to_code, directly) = match fields.text("expose")? {
-        None | Some("code") => (true, false),
+    let (to_code, directly) = match choice(fields, &server_keys::EXPOSE, "expose")? {
         Some("direct") => (false, true),
         Some("both") => (true, true),
-        Some(_) => return Err(unexpected("expose", "\"code\", \"direct\" or \"both\"")),
+        _ => (true, false),
     };
     let prefix = fields.text("prefix")?;
     let fits = |prefix: &str| {
@@ -226,10 +188,7 @@ fn exposure(fields: Fields<'_>) -> Result<Exposure, LeftOut> {
 }
 
 fn on_change(fields: Fields<'_>) -> Result<Option<OnChange>, LeftOut> {
-    let Some(written) = fields.text("on_change")? else { return Ok(None) };
-    let unexpected =
-        || LeftOut::Unexpected { key: "on_change".into(), expected: "\"warn\", \"ask\" or \"block\"" };
-    OnChange::named(written).map(Some).ok_or_else(unexpected)
+    Ok(choice(fields, &server_keys::ON_CHANGE, "on_change")?.and_then(OnChange::named))
 }
 
 fn confinement(fields: Fields<'_>) -> Result<Option<Confinement>, LeftOut> {
@@ -274,11 +233,8 @@ fn secret(
 
 fn oauth(fields: Fields<'_>) -> Result<EntryOAuth, LeftOut> {
     let wrong = |key: &str, expected| LeftOut::Unexpected { key: format!("oauth.{key}"), expected };
-    let client_credentials = match fields.text("grant")? {
-        None | Some("authorization_code") => false,
-        Some("client_credentials") => true,
-        Some(_) => return Err(wrong("grant", "\"authorization_code\" or \"client_credentials\"")),
-    };
+    let grant = choice(fields, &server_keys::GRANT, "oauth.grant")?;
+    let client_credentials = grant == Some("client_credentials");
     let client_id = fields.template("client_id")?;
     let client_secret = secret(fields, "client_secret", "oauth.client_secret")?;
     let private_key = secret(fields, "private_key", "oauth.private_key")?;
@@ -288,11 +244,9 @@ fn oauth(fields: Fields<'_>) -> Result<EntryOAuth, LeftOut> {
     if client_credentials && (client_id.is_none() || (client_secret.is_none() && private_key.is_none())) {
         return Err(wrong("grant", "client_id, and client_secret or private_key, with client_credentials"));
     }
-    let signing_algorithm = fields.text("signing_algorithm")?.map(str::to_owned);
-    if signing_algorithm.as_deref().is_some_and(|algorithm| !ALGORITHMS.contains(&algorithm)) {
-        return Err(wrong("signing_algorithm", "RS256, RS384, RS512, ES256 or ES384"));
-    }
-    let port = within(fields, "callback_port", (1, 65_535), "1 to 65535")?;
+    let signing_algorithm =
+        choice(fields, &server_keys::SIGNING_ALGORITHM, "oauth.signing_algorithm")?.map(str::to_owned);
+    let port = whole(fields, &server_keys::CALLBACK_PORT)?;
     Ok(EntryOAuth {
         client_credentials,
         client_id,

@@ -6,6 +6,7 @@ use std::ops::Range;
 use jsonc_parser::errors::ParseErrorKind;
 use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
 use lockhouse_policies::{Diagnostic, Diagnostics, Source};
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::config::faults;
@@ -108,9 +109,13 @@ pub(crate) fn parse(source: &Source) -> Result<Node, Diagnostics> {
     if looks_like_json(&source.text) {
         parse_json(source)
     } else {
-        let document = DeTable::parse(&source.text).map_err(|error| not_toml(source, &error))?;
+        let document = parse_toml(source)?;
         Ok(Node { at: document.span(), value: Value::Table(toml_table(document.into_inner())) })
     }
+}
+
+pub(crate) fn parse_toml(source: &Source) -> Result<Spanned<DeTable<'_>>, Diagnostics> {
+    DeTable::parse(&source.text).map_err(|error| not_toml(source, &error))
 }
 
 fn not_toml(source: &Source, error: &toml::de::Error) -> Diagnostics {
@@ -176,7 +181,7 @@ fn last_of_each(properties: impl DoubleEndedIterator<Item = (Key, Node)>) -> Tab
 }
 
 fn toml_table(table: DeTable<'_>) -> Table {
-    let entry = |(key, value): (toml::Spanned<std::borrow::Cow<'_, str>>, toml::Spanned<DeValue<'_>>)| {
+    let entry = |(key, value): (Spanned<std::borrow::Cow<'_, str>>, Spanned<DeValue<'_>>)| {
         let at = value.span();
         (Key { at: key.span(), name: key.into_inner().into_owned() }, toml_node(at, value.into_inner()))
     };
@@ -185,7 +190,7 @@ fn toml_table(table: DeTable<'_>) -> Table {
     table
 }
 
-fn toml_node(at: Range<usize>, value: DeValue<'_>) -> Node {
+pub(super) fn toml_node(at: Range<usize>, value: DeValue<'_>) -> Node {
     let value = match value {
         DeValue::String(text) => Value::Text(text.into_owned()),
         DeValue::Integer(number) => {
@@ -196,7 +201,7 @@ fn toml_node(at: Range<usize>, value: DeValue<'_>) -> Node {
         DeValue::Boolean(flag) => Value::Flag(flag),
         DeValue::Datetime(_) => Value::Date,
         DeValue::Array(list) => {
-            let node = |node: toml::Spanned<DeValue<'_>>| toml_node(node.span(), node.into_inner());
+            let node = |node: Spanned<DeValue<'_>>| toml_node(node.span(), node.into_inner());
             Value::List(list.into_iter().map(node).collect())
         }
         DeValue::Table(table) => Value::Table(toml_table(table)),

@@ -9,6 +9,7 @@ use lockhouse_upstream::{ServerDefinition, ServerLimits};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
+use toml::de::{DeTable, Deserializer};
 use url::Url;
 
 use super::Requirement;
@@ -81,18 +82,20 @@ pub(super) fn parse(
     surroundings: &Surroundings,
 ) -> Result<Requirement, Diagnostics> {
     let mut reader = Reader { source, faults: Vec::new() };
-    let document: Document = toml::from_str(&source.text).map_err(|error| {
+    let unreadable = |error: toml::de::Error| {
         // What the parser quotes may be a value of a server's environment.
         let told = if reader.may_hold_secrets(error.span()) { "this part of it" } else { error.message() };
         Diagnostics::from(reader.fault(error.span(), told))
-    })?;
+    };
+    let root = DeTable::parse(&source.text).map_err(unreadable)?;
+    let document = Document::deserialize(Deserializer::from(root.clone())).map_err(unreadable)?;
     let approved =
         document.approved.map(|entries| entries.iter().filter_map(|entry| reader.approved(entry)).collect());
     let denied = document.denied.iter().filter_map(|entry| reader.denied(entry)).collect();
     if let Some(path) = document.policy.as_ref().filter(|path| !path.get_ref().is_absolute()) {
         reader.add(path.span(), "expected an absolute path");
     }
-    let servers = dialects::read_own(source, surroundings).unwrap_or_else(|faults| {
+    let servers = dialects::read_own(source, root.get_ref(), surroundings).unwrap_or_else(|faults| {
         reader.faults.extend(faults.0);
         Vec::new()
     });

@@ -7,9 +7,9 @@ use url::Url;
 
 /// A refusal of what was sent as `Authorization`, or of its absence.
 pub(crate) struct Challenge {
-    pub(super) status: StatusCode,
+    pub(crate) status: StatusCode,
     /// What the server says that it wants.
-    pub(super) wanted: String,
+    pub(crate) wanted: String,
 }
 
 impl Challenge {
@@ -23,7 +23,7 @@ impl Challenge {
     }
 
     /// The scopes that the token lacks, if that is what is wrong with it.
-    pub(super) fn lacking(&self, url: &Url) -> Option<String> {
+    pub(crate) fn lacking(&self, url: &Url) -> Option<String> {
         let parameters = WWWAuthenticateParams::parse(&self.wanted, url);
         parameters.is_insufficient_scope().then(|| parameters.scope.unwrap_or_default())
     }

@@ -14,14 +14,14 @@ use super::tokens::Kept;
 use crate::definition::OAuthClient;
 
 /// A manager that knows the server's authorization server, with a store of its own.
-pub(super) struct Discovered {
-    pub(super) manager: AuthorizationManager,
-    pub(super) store: InMemoryCredentialStore,
-    pub(super) resolution: AuthorizationMetadataResolution,
+pub(crate) struct Discovered {
+    pub(crate) manager: AuthorizationManager,
+    pub(crate) store: InMemoryCredentialStore,
+    pub(crate) resolution: AuthorizationMetadataResolution,
 }
 
 /// Finds the authorization server, by what the server said when it refused a request if that is known.
-pub(super) async fn discover(url: &Url, challenge: Option<&str>) -> Result<Discovered, AuthError> {
+pub(crate) async fn discover(url: &Url, challenge: Option<&str>) -> Result<Discovered, AuthError> {
     let mut manager = AuthorizationManager::new(url.clone()).await?;
     let store = InMemoryCredentialStore::new();
     manager.set_credential_store(store.clone());
@@ -31,7 +31,7 @@ pub(super) async fn discover(url: &Url, challenge: Option<&str>) -> Result<Disco
 }
 
 /// Renews a token that has a refresh token.
-pub(super) async fn refresh(url: &Url, kept: &Kept) -> Result<StoredCredentials, AuthError> {
+pub(crate) async fn refresh(url: &Url, kept: &Kept) -> Result<StoredCredentials, AuthError> {
     let credentials = kept.credentials.clone().ok_or(AuthError::AuthorizationRequired)?;
     let Discovered { mut manager, store, .. } = discover(url, None).await?;
     store.save(credentials).await?;
@@ -46,7 +46,7 @@ pub(super) async fn refresh(url: &Url, kept: &Kept) -> Result<StoredCredentials,
 }
 
 /// A token for a service, which nobody is asked for.
-pub(super) async fn service(url: &Url, client: &OAuthClient) -> Result<StoredCredentials, AuthError> {
+pub(crate) async fn service(url: &Url, client: &OAuthClient) -> Result<StoredCredentials, AuthError> {
     let (url, client) = (url.clone(), client.clone());
     let runtime = tokio::runtime::Handle::current();
     // rmcp's future stays on the thread that made it.
@@ -55,7 +55,8 @@ pub(super) async fn service(url: &Url, client: &OAuthClient) -> Result<StoredCre
 }
 
 async fn exchange(url: &Url, client: &OAuthClient) -> Result<StoredCredentials, AuthError> {
-    let config = credentials(url, client).map_err(AuthError::ClientCredentialsError)?;
+    let config =
+        credentials(url, client).map_err(|error| AuthError::ClientCredentialsError(error.to_string()))?;
     let Discovered { mut manager, store, .. } = discover(url, None).await?;
     manager.validate_client_credentials_metadata(&config)?;
     manager.configure_client_credentials(&config)?;
@@ -63,9 +64,23 @@ async fn exchange(url: &Url, client: &OAuthClient) -> Result<StoredCredentials, 
     store.load().await?.ok_or(AuthError::AuthorizationRequired)
 }
 
-/// What a service presents. The error says what is wrong with the configuration.
-pub(super) fn credentials(url: &Url, client: &OAuthClient) -> Result<ClientCredentialsConfig, String> {
-    let client_id = client.client_id.clone().ok_or("its oauth.client_id is missing")?;
+/// What is wrong with the configuration of a service's client.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+pub(crate) enum CredentialsError {
+    #[error("its oauth.client_id is missing")]
+    NoClient,
+    #[error("its oauth.client_secret or oauth.private_key is missing")]
+    NoSecret,
+    #[error("its oauth.signing_algorithm is none of RS256, RS384, RS512, ES256 and ES384")]
+    UnknownAlgorithm,
+}
+
+/// What a service presents.
+pub(crate) fn credentials(
+    url: &Url,
+    client: &OAuthClient,
+) -> Result<ClientCredentialsConfig, CredentialsError> {
+    let client_id = client.client_id.clone().ok_or(CredentialsError::NoClient)?;
     let (scopes, resource) = (client.scopes.clone(), Some(url.to_string()));
     match (&client.private_key, &client.client_secret) {
         (Some(key), _) => Ok(ClientCredentialsConfig::PrivateKeyJwt {
@@ -82,17 +97,17 @@ pub(super) fn credentials(url: &Url, client: &OAuthClient) -> Result<ClientCrede
             scopes,
             resource,
         }),
-        (None, None) => Err("its oauth.client_secret or oauth.private_key is missing".into()),
+        (None, None) => Err(CredentialsError::NoSecret),
     }
 }
 
-fn algorithm(name: Option<&str>) -> Result<JwtSigningAlgorithm, String> {
+fn algorithm(name: Option<&str>) -> Result<JwtSigningAlgorithm, CredentialsError> {
     match name {
         None | Some("RS256") => Ok(JwtSigningAlgorithm::RS256),
         Some("RS384") => Ok(JwtSigningAlgorithm::RS384),
         Some("RS512") => Ok(JwtSigningAlgorithm::RS512),
         Some("ES256") => Ok(JwtSigningAlgorithm::ES256),
         Some("ES384") => Ok(JwtSigningAlgorithm::ES384),
-        Some(_) => Err("its oauth.signing_algorithm is none of RS256, RS384, RS512, ES256 and ES384".into()),
+        Some(_) => Err(CredentialsError::UnknownAlgorithm),
     }
 }

@@ -45,33 +45,33 @@ pub enum TokenFileError {
 
 /// Where the tokens for one server at one URL are.
 #[derive(Clone)]
-pub(super) struct TokenFile {
+pub(crate) struct TokenFile {
     path: PathBuf,
 }
 
 /// What is in it. Not for printing.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     /// The server that they are for.
-    pub(super) url: String,
-    pub(super) client_id: String,
-    pub(super) client_secret: Option<String>,
-    pub(super) redirect_uri: String,
-    pub(super) credentials: Option<StoredCredentials>,
+    pub(crate) url: String,
+    pub(crate) client_id: String,
+    pub(crate) client_secret: Option<String>,
+    pub(crate) redirect_uri: String,
+    pub(crate) credentials: Option<StoredCredentials>,
     /// Scopes that a request wanted and the token did not have.
     #[serde(default)]
-    pub(super) wanted_scopes: Vec<String>,
+    pub(crate) wanted_scopes: Vec<String>,
 }
 
 /// One access token.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) secret: String,
-    pub(super) expires: Option<SystemTime>,
+pub(crate) struct Token {
+    pub(crate) secret: String,
+    pub(crate) expires: Option<SystemTime>,
 }
 
 impl Token {
-    pub(super) fn of(credentials: &StoredCredentials) -> Option<Self> {
+    pub(crate) fn of(credentials: &StoredCredentials) -> Option<Self> {
         let answer = Answer::of(credentials)?;
         let lasts = credentials.token_received_at.zip(answer.expires_in);
         let until = lasts.and_then(|(received, lasts)| received.checked_add(lasts));
@@ -79,11 +79,11 @@ impl Token {
         Some(Self { secret: answer.access_token, expires })
     }
 
-    pub(super) fn is_fresh(&self) -> bool {
+    pub(crate) fn is_fresh(&self) -> bool {
         self.lasts(MARGIN)
     }
 
-    pub(super) fn lasts(&self, time: Duration) -> bool {
+    pub(crate) fn lasts(&self, time: Duration) -> bool {
         self.expires.is_none_or(|expires| expires > SystemTime::now() + time)
     }
 }
@@ -104,16 +104,16 @@ impl Answer {
 }
 
 impl Kept {
-    pub(super) fn is_renewable(&self) -> bool {
+    pub(crate) fn is_renewable(&self) -> bool {
         let answer = self.credentials.as_ref().and_then(Answer::of);
         answer.is_some_and(|answer| answer.refresh_token.is_some())
     }
 
-    pub(super) fn token(&self) -> Option<Token> {
+    pub(crate) fn token(&self) -> Option<Token> {
         Token::of(self.credentials.as_ref()?)
     }
 
-    pub(super) fn client(&self) -> OAuthClientConfig {
+    pub(crate) fn client(&self) -> OAuthClientConfig {
         let client = OAuthClientConfig::new(&self.client_id, &self.redirect_uri);
         match &self.client_secret {
             Some(secret) => client.with_client_secret(secret),
@@ -122,7 +122,7 @@ impl Kept {
     }
 
     /// What was granted and what was found wanting.
-    pub(super) fn scopes(&self) -> Vec<String> {
+    pub(crate) fn scopes(&self) -> Vec<String> {
         let granted = self.credentials.iter().flat_map(|credentials| &credentials.granted_scopes);
         granted.chain(&self.wanted_scopes).cloned().collect()
     }
@@ -130,13 +130,13 @@ impl Kept {
 
 impl TokenFile {
     /// By name and URL: another URL does not get what this one was given.
-    pub(super) fn of(name: &ServerName, url: &url::Url) -> Result<Self, TokenFileError> {
+    pub(crate) fn of(name: &ServerName, url: &url::Url) -> Result<Self, TokenFileError> {
         let directory = lockhouse_base::directories::state().ok_or(TokenFileError::NoPlace)?.join("tokens");
         let hash = HEXLOWER.encode(&Sha256::digest(url.as_str()));
         Ok(Self { path: directory.join(format!("{name}-{}.json", &hash[..HASH_DIGITS])) })
     }
 
-    pub(super) fn load(&self) -> Result<Option<Kept>, TokenFileError> {
+    pub(crate) fn load(&self) -> Result<Option<Kept>, TokenFileError> {
         let file = match files::open_to_read(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -151,14 +151,14 @@ impl TokenFile {
     }
 
     /// Whole or not at all.
-    pub(super) fn save(&self, kept: &Kept) -> Result<(), TokenFileError> {
+    pub(crate) fn save(&self, kept: &Kept) -> Result<(), TokenFileError> {
         self.make_directory()?;
         let text = serde_json::to_string(kept).map_err(|error| self.failed(error.into()))?;
         files::replace_for_good(&self.path, text.as_bytes()).map_err(|error| self.failed(error))
     }
 
     /// Whether there was anything to forget.
-    pub(super) fn forget(&self) -> Result<bool, TokenFileError> {
+    pub(crate) fn forget(&self) -> Result<bool, TokenFileError> {
         match std::fs::remove_file(&self.path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -167,7 +167,7 @@ impl TokenFile {
     }
 
     /// Alone among all processes, until this is dropped.
-    pub(super) async fn lock(&self) -> Result<Flock<File>, TokenFileError> {
+    pub(crate) async fn lock(&self) -> Result<Flock<File>, TokenFileError> {
         self.make_directory()?;
         let path = self.path.with_extension("lock");
         let mut file = files::open_to_append(&path).map_err(|error| self.failed(error))?;
@@ -186,7 +186,7 @@ impl TokenFile {
     }
 
     /// Remembers what a request wanted, for the next time when someone logs in.
-    pub(super) async fn want(&self, scopes: &str) -> Result<(), TokenFileError> {
+    pub(crate) async fn want(&self, scopes: &str) -> Result<(), TokenFileError> {
         let _lock = self.lock().await?;
         let Some(mut kept) = self.load()? else { return Ok(()) };
         let known = kept.scopes();

@@ -19,10 +19,10 @@ use super::DEPRECATED;
 use super::answers::{Asked, What};
 use super::events::SseItem;
 use super::exchange::{Content, EVENTS, Exchange, JSON, header};
-use super::fault::{HttpFault, Kind};
 use super::held::Held;
 use super::load::Load;
 use super::stream;
+use crate::http_fault::{HttpFault, Kind};
 use crate::inbound::{TOO_LARGE, reading};
 
 const SESSION: &str = "mcp-session-id";

@@ -8,9 +8,9 @@ use reqwest::{RequestBuilder, Response};
 use tokio::time::timeout;
 
 use super::events::{Event, Events};
-use super::fault::HttpFault;
 use crate::auth::{Authority, Challenge};
 use crate::broken::Broken;
+use crate::http_fault::HttpFault;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const EVENTS: &str = "text/event-stream";

@@ -17,7 +17,7 @@ pub(super) enum Refusal {
     #[error("order {id} has been refunded already")]
     AlreadyRefunded { id: String },
     #[error("order {id} is {status}; only orders that are late, delivered or returned can be refunded")]
-    NotRefundable { id: String, status: &'static str },
+    NotRefundable { id: String, status: String },
     #[error("ticket {id} has {NOTES_MAX} notes and takes no more")]
     TooManyNotes { id: String },
     #[error("`query` contains no words to look for")]
@@ -34,7 +34,7 @@ pub(super) fn answer(shop: &mut Shop, tool: &str, given: &JsonObject) -> Result<
             "customers",
             given,
             shop.customers.iter().filter(|customer| {
-                matches(given, "country", customer.country) && matches(given, "tier", customer.tier)
+                matches(given, "country", &customer.country) && matches(given, "tier", &customer.tier)
             }),
         )),
         "get_customer" => {
@@ -46,7 +46,7 @@ pub(super) fn answer(shop: &mut Shop, tool: &str, given: &JsonObject) -> Result<
             given,
             shop.orders.iter().filter(|order| {
                 matches(given, "customer_id", &order.customer_id)
-                    && matches(given, "status", order.status)
+                    && matches(given, "status", &order.status)
                     && text(given, "from").is_none_or(|from| order.date.as_str() >= from)
                     && text(given, "to").is_none_or(|to| order.date.as_str() <= to)
             }),
@@ -56,8 +56,8 @@ pub(super) fn answer(shop: &mut Shop, tool: &str, given: &JsonObject) -> Result<
             "tickets",
             given,
             shop.tickets.iter().filter(|ticket| {
-                matches(given, "status", ticket.status)
-                    && matches(given, "priority", ticket.priority)
+                matches(given, "status", &ticket.status)
+                    && matches(given, "priority", &ticket.priority)
                     && matches(given, "customer_id", &ticket.customer_id)
             }),
         )),
@@ -106,10 +106,10 @@ fn add_note(shop: &mut Shop, given: &JsonObject) -> Result<Value, Refusal> {
 /// The reason belongs in a letter to the customer, which nobody writes here.
 fn refund(shop: &mut Shop, given: &JsonObject) -> Result<Value, Refusal> {
     let order = order(shop, text(given, "order_id").unwrap_or_default())?;
-    match order.status {
-        "late" | "delivered" | "returned" => order.status = "refunded",
+    match order.status.as_str() {
+        "late" | "delivered" | "returned" => order.status = "refunded".into(),
         "refunded" => return Err(Refusal::AlreadyRefunded { id: order.id.clone() }),
-        status => return Err(Refusal::NotRefundable { id: order.id.clone(), status }),
+        status => return Err(Refusal::NotRefundable { id: order.id.clone(), status: status.into() }),
     }
     let refunded = json!({ "amount": order.total, "currency": order.currency, "reason": given["reason"] });
     Ok(json!({ "order": order, "refunded": refunded }))

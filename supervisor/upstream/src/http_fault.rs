@@ -38,7 +38,7 @@ impl HttpFault {
     }
 
     /// There was no answer. `place` is `HOST:PORT`, from our own configuration.
-    pub(super) fn unanswered(error: &reqwest::Error, place: &str) -> Self {
+    pub(crate) fn unanswered(error: &reqwest::Error, place: &str) -> Self {
         let chain = || causes(error);
         let said = chain().last().map(ToString::to_string).unwrap_or_default();
         let input = chain().filter_map(|error| error.downcast_ref::<std::io::Error>()).last();
@@ -64,7 +64,7 @@ impl HttpFault {
     }
 
     /// The status of the answer says that it is none.
-    pub(super) fn status(status: StatusCode, said: &str) -> Self {
+    pub(crate) fn status(status: StatusCode, said: &str) -> Self {
         let reason = match status.as_u16() {
             300..400 => format!(
                 "it redirects to another address, which is not followed (HTTP {status}); configure that address \

@@ -10,11 +10,12 @@ use rmcp::transport::auth::{
 use serde_json::json;
 use url::Url;
 
-use super::Challenge;
-use super::oauth::{self, Discovered};
-use super::tokens::{Kept, TokenFile, TokenFileError};
-use crate::definition::{Authorization, HttpEndpoint, OAuthClient};
-use crate::http;
+use super::auth::Challenge;
+use super::auth::oauth::{self, Discovered};
+use super::auth::tokens::{Kept, TokenFile, TokenFileError};
+use super::definition::{Authorization, HttpEndpoint, OAuthClient};
+use super::http;
+use super::http_fault::HttpFault;
 
 const CLIENT_NAME: &str = "Lockhouse";
 
@@ -200,7 +201,7 @@ fn with_offline_access(mut scopes: Vec<String>, metadata: &AuthorizationMetadata
 
 /// What the server says to a request without a token.
 async fn challenge(endpoint: &HttpEndpoint) -> Result<Option<Challenge>, LoginError> {
-    let unreachable = |fault: http::HttpFault| {
+    let unreachable = |fault: HttpFault| {
         let said = if fault.said.is_empty() { String::new() } else { format!(" ({})", fault.said) };
         LoginError::Unreachable(fault.reason + &said)
     };

@@ -1,0 +1,138 @@
+//! Any conversation, step by step beside the model.
+
+use lockhouse_protocol::{Action, CallId, Conversation, ConversationLimits, FromWorker, Request, Violation};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::history::{Event, History, Verdict};
+use crate::{AMPLE, call, done, in_place, output, request};
+
+/// What can happen, on either side.
+#[derive(Clone, Debug)]
+enum Step {
+    /// In a session or not.
+    Run(bool),
+    Abandon,
+    Reply(u32),
+    Receive(Message),
+}
+
+#[derive(Clone, Debug)]
+enum Message {
+    Ready,
+    Refused,
+    Output(usize),
+    /// So much above the last id.
+    Next {
+        above: u32,
+        counted: bool,
+    },
+    /// With any id.
+    Any {
+        id: u32,
+        counted: bool,
+    },
+    Done,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let message = prop_oneof![
+        1 => Just(Message::Ready),
+        1 => Just(Message::Refused),
+        6 => (0_usize..6).prop_map(Message::Output),
+        12 => (1_u32..4, any::<bool>()).prop_map(|(above, counted)| Message::Next { above, counted }),
+        1 => (0_u32..20, any::<bool>()).prop_map(|(id, counted)| Message::Any { id, counted }),
+        1 => Just(Message::Done),
+    ];
+    let step = prop_oneof![
+        2 => any::<bool>().prop_map(Step::Run),
+        1 => Just(Step::Abandon),
+        8 => (0_u32..25).prop_map(Step::Reply),
+        12 => message.prop_map(Step::Receive),
+    ];
+    let start = prop_oneof![
+        1 => Just(vec![]),
+        1 => Just(vec![Step::Receive(Message::Ready)]),
+        8 => any::<bool>().prop_map(|session| vec![Step::Receive(Message::Ready), Step::Run(session)]),
+    ];
+    (start, vec(step, 0..60)).prop_map(|(start, steps)| [start, steps].concat())
+}
+
+fn limits() -> impl Strategy<Value = ConversationLimits> {
+    (0_u32..8, 0_u32..6, 0_u64..30).prop_map(|(calls, parallel_calls, output_bytes)| ConversationLimits {
+        calls,
+        parallel_calls,
+        output_bytes,
+        ..AMPLE
+    })
+}
+
+fn spoken(message: &Message, history: &History) -> FromWorker {
+    let asked = |id: u32, counted: bool| request(id, if counted { call() } else { Request::ListServers });
+    match *message {
+        Message::Ready => FromWorker::Ready,
+        Message::Refused => FromWorker::Refused { reason: "no".into() },
+        Message::Output(bytes) => output(&"x".repeat(bytes)),
+        Message::Next { above, counted } => asked(history.last_id() + above, counted),
+        Message::Any { id, counted } => asked(id, counted),
+        Message::Done => done(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn any_conversation_goes_as_its_model(limits in limits(), steps in steps()) {
+        let mut conversation = Conversation::new(limits);
+        let mut history = History::default();
+        for step in steps {
+            match step {
+                Step::Run(in_session) => {
+                    let phase = history.phase();
+                    let may = phase == "idle" || phase == "resting" && in_session;
+                    prop_assert_eq!(conversation.run(in_session), may, "{:?}", history);
+                    history.0.extend(may.then_some(Event::Ran { in_session }));
+                }
+                Step::Abandon => {
+                    let awaited = |id: &u32| history.phase() == "resting" && history.awaits_reply(*id);
+                    let mut awaited: Vec<u32> = history.ids().filter(awaited).collect();
+                    awaited.sort_unstable();
+                    let given_up: Vec<u32> = conversation.abandon().iter().map(|call| call.0).collect();
+                    prop_assert_eq!(&given_up, &awaited, "{:?}", history);
+                    history.0.extend(awaited.into_iter().map(Event::Replied));
+                }
+                Step::Reply(id) => {
+                    let awaited = history.awaits_reply(id);
+                    prop_assert_eq!(conversation.reply(CallId(id)), awaited, "{} in {:?}", id, history);
+                    history.0.extend(awaited.then_some(Event::Replied(id)));
+                }
+                Step::Receive(message) => {
+                    let message = spoken(&message, &history);
+                    let meant = conversation.receive(message.clone());
+                    match history.judge(&message, limits) {
+                        Verdict::Then(event) => {
+                            let phase = history.phase();
+                            prop_assert_eq!(Some(meant.unwrap()), in_place(phase, &message));
+                            history.0.push(event);
+                        }
+                        Verdict::Stop(limit) => {
+                            prop_assert_eq!(meant, Ok(Action::Stop(limit)), "{:?}", history);
+                            history.0.push(Event::Over);
+                        }
+                        Verdict::Violation(violation) => {
+                            prop_assert_eq!(meant, Err(violation), "{:?}", history);
+                            // The worker is not heard again.
+                            return Ok(());
+                        }
+                        Verdict::OutOfPhase => {
+                            let out_of_phase = matches!(meant, Err(Violation::OutOfPhase { .. }));
+                            prop_assert!(out_of_phase, "{:?} in {:?}", meant, history);
+                            return Ok(());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The types that a key can have: their JSON schema, how TOML writes them, and when they are within a range.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use lockhouse_base::telemetry::log::Format;
+use lockhouse_front::access::{Auth, NamedUser};
+use lockhouse_front::http::{Address, HostName, PageOrigin, TrustedProxy};
+use lockhouse_gate::Through;
+use serde_json::{Value, json};
+
+use super::range::Range;
+
+/// The type of a key.
+pub(in crate::config) trait ValueType {
+    fn schema() -> Value;
+
+    /// As TOML; `None` for no value, and for one that only examples have.
+    fn toml(&self) -> Option<String> {
+        None
+    }
+
+    fn is_within(&self, _range: &Range) -> bool {
+        true
+    }
+}
+
+impl ValueType for bool {
+    fn schema() -> Value {
+        json!({"type": "boolean"})
+    }
+
+    fn toml(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
+impl ValueType for u32 {
+    fn schema() -> Value {
+        json!({"type": "integer", "minimum": 0, "maximum": Self::MAX})
+    }
+
+    fn toml(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+
+    fn is_within(&self, range: &Range) -> bool {
+        range.has_number(f64::from(*self))
+    }
+}
+
+impl ValueType for f64 {
+    fn schema() -> Value {
+        json!({"type": "number"})
+    }
+
+    fn toml(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+
+    fn is_within(&self, range: &Range) -> bool {
+        range.has_number(*self)
+    }
+}
+
+impl ValueType for String {
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+
+    fn toml(&self) -> Option<String> {
+        Some(Value::from(self.as_str()).to_string())
+    }
+
+    fn is_within(&self, range: &Range) -> bool {
+        range.has_text(self)
+    }
+}
+
+impl<T: ValueType> ValueType for Option<T> {
+    fn schema() -> Value {
+        T::schema()
+    }
+
+    fn toml(&self) -> Option<String> {
+        self.as_ref()?.toml()
+    }
+
+    fn is_within(&self, range: &Range) -> bool {
+        self.as_ref().is_none_or(|value| value.is_within(range))
+    }
+}
+
+impl<T: ValueType> ValueType for Vec<T> {
+    fn schema() -> Value {
+        json!({"type": "array", "items": T::schema()})
+    }
+
+    fn toml(&self) -> Option<String> {
+        let entries: Option<Vec<String>> = self.iter().map(T::toml).collect();
+        Some(format!("[{}]", entries?.join(", ")))
+    }
+
+    fn is_within(&self, range: &Range) -> bool {
+        range.has_entries(self.len())
+    }
+}
+
+impl<T: ValueType> ValueType for BTreeMap<String, T> {
+    fn schema() -> Value {
+        json!({"type": "object", "additionalProperties": T::schema()})
+    }
+}
+
+/// Types that are written as strings.
+macro_rules! texts {
+    ($($type:ty),+) => {
+        $(impl ValueType for $type {
+            fn schema() -> Value {
+                json!({"type": "string"})
+            }
+        })+
+    };
+}
+texts!(PathBuf, Address, HostName, PageOrigin, TrustedProxy);
+
+impl ValueType for NamedUser {
+    fn schema() -> Value {
+        json!({"type": ["string", "integer"]})
+    }
+}
+
+impl ValueType for Auth {
+    fn schema() -> Value {
+        let way = json!({"enum": ["token", "oauth", "peer"]});
+        json!({"anyOf": [{"enum": ["token", "oauth", "peer", "none"]}, {"type": "array", "items": way, "minItems": 1}]})
+    }
+}
+
+impl ValueType for Through {
+    fn schema() -> Value {
+        json!({"enum": ["any", "local"]})
+    }
+}
+
+impl ValueType for Format {
+    fn schema() -> Value {
+        json!({"enum": ["text", "json", "journald"]})
+    }
+}

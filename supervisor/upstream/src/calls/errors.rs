@@ -1,0 +1,74 @@
+//! What becomes of an error of a request: for code and the model, for a client that has the server directly, and for people
+//! who watch.
+
+use std::time::Duration;
+
+use lockhouse_base::secrets::Secrets;
+use lockhouse_protocol::{FailureCode, ServerName};
+use rmcp::model::{ErrorCode, ErrorData};
+use rmcp::service::ServiceError;
+
+use crate::call::CallError;
+use crate::http_fault::HttpFault;
+use crate::inbound::{CUT_OFF, NOT_JSON, TOO_LARGE};
+
+/// Characters of a server's error text that are passed on.
+const ERROR_CHARS_MAX: usize = 4_000;
+
+/// The error of a call whose request to a server had this one. `limit` is how long the request was waited for.
+pub(super) fn call_error(
+    server: &ServerName,
+    secrets: &Secrets,
+    error: &ServiceError,
+    limit: Duration,
+) -> CallError {
+    if let Some(fault) = HttpFault::in_service(error) {
+        let message = format!("server {server} is not available: {}", fault.reason);
+        return CallError::new(FailureCode::UpstreamUnavailable, message);
+    }
+    match error {
+        ServiceError::McpError(error) if error.message == TOO_LARGE => CallError::new(
+            FailureCode::ResultTooLarge,
+            format!("the result of server {server} exceeds the limit of one message; ask for less at a time"),
+        ),
+        ServiceError::McpError(error) if error.message != CUT_OFF => {
+            let code = match error.code {
+                ErrorCode::INVALID_PARAMS => FailureCode::InvalidArguments,
+                ErrorCode::RESOURCE_NOT_FOUND => FailureCode::UnknownTool,
+                _ => FailureCode::ToolFailed,
+            };
+            let message: String = secrets.redact(&error.message).chars().take(ERROR_CHARS_MAX).collect();
+            CallError::new(code, message)
+        }
+        ServiceError::Timeout { .. } => CallError::new(
+            FailureCode::Timeout,
+            format!("server {server} did not answer within {} s", limit.as_secs_f32()),
+        ),
+        _ => CallError::new(
+            FailureCode::UpstreamUnavailable,
+            format!("server {server} ended during the call; whether the call took effect is not known"),
+        ),
+    }
+}
+
+/// A server's own error without secrets; none where the error is ours.
+pub(super) fn own_error(secrets: &Secrets, error: &ErrorData) -> Option<ErrorData> {
+    if matches!(&*error.message, TOO_LARGE | CUT_OFF | NOT_JSON) {
+        return None;
+    }
+    let data = error.data.as_ref().map(|data| secrets.redact(&data.to_string()));
+    let mut error = error.clone();
+    error.message = secrets.redact(&error.message).into();
+    error.data = data.and_then(|data| serde_json::from_str(&data).ok());
+    Some(error)
+}
+
+/// For people who watch: a word of ours.
+pub(super) fn kind(error: &ServiceError) -> &'static str {
+    match error {
+        ServiceError::McpError(_) => "mcp_error",
+        ServiceError::Timeout { .. } => "timeout",
+        ServiceError::Cancelled { .. } => "cancelled",
+        _ => "unavailable",
+    }
+}

@@ -1,0 +1,130 @@
+//! A bare MCP client over a child's standard streams.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde_json::{Value, json};
+
+use super::Fallible;
+use super::rows::Row;
+
+/// How long one answer may take: a build that hangs ends the measurement.
+const ANSWER_TIMEOUT_MS: u16 = 60_000;
+
+pub(crate) struct Client {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    last_id: u64,
+}
+
+impl Client {
+    pub(crate) fn start(lockhouse: &Path, scratch: &Path) -> Fallible<Self> {
+        let mut child = Command::new(lockhouse)
+            .arg("serve")
+            .args(["--servers".as_ref(), scratch.join("servers.json").as_os_str()])
+            .args(["--policy".as_ref(), scratch.join("policy.toml").as_os_str()])
+            .env("XDG_STATE_HOME", scratch.join("state"))
+            .env("XDG_CONFIG_HOME", scratch.join("config"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("{} cannot be started: {error}", lockhouse.display()))?;
+        let to = child.stdin.take().ok_or("no stdin")?;
+        let from = BufReader::new(child.stdout.take().ok_or("no stdout")?);
+        let mut client = Self { child, to, from, last_id: 0 };
+        let parameters = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}});
+        client.send("initialize", parameters)?;
+        client.receive().map_err(|error| format!("{}: {error}", lockhouse.display()))?;
+        writeln!(client.to, "{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        Ok(client)
+    }
+
+    fn send(&mut self, method: &str, parameters: Value) -> Fallible<u64> {
+        self.last_id += 1;
+        let line = json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": parameters});
+        self.to.write_all(format!("{line}\n").as_bytes())?;
+        Ok(self.last_id)
+    }
+
+    fn send_code(&mut self, language: &str, code: &str) -> Fallible<u64> {
+        self.send(
+            "tools/call",
+            json!({"name": "run_code", "arguments": {"language": language, "code": code}}),
+        )
+    }
+
+    fn receive(&mut self) -> Fallible<String> {
+        let mut line = Vec::new();
+        while line.last() != Some(&b'\n') {
+            if self.from.buffer().is_empty() {
+                let mut readable = [PollFd::new(self.from.get_ref().as_fd(), PollFlags::POLLIN)];
+                if poll(&mut readable, PollTimeout::from(ANSWER_TIMEOUT_MS))? == 0 {
+                    return Err(format!("lockhouse did not answer within {ANSWER_TIMEOUT_MS} ms").into());
+                }
+            }
+            let chunk = self.from.fill_buf()?;
+            if chunk.is_empty() {
+                return Err("lockhouse closed the connection".into());
+            }
+            let bytes = chunk.iter().position(|byte| *byte == b'\n').map_or(chunk.len(), |end| end + 1);
+            line.extend_from_slice(&chunk[..bytes]);
+            self.from.consume(bytes);
+        }
+        Ok(String::from_utf8(line)?)
+    }
+
+    /// How long the row's program took. Fails if its answer is another one than it must be.
+    pub(crate) fn run(&mut self, row: &Row) -> Fallible<Duration> {
+        let started = Instant::now();
+        self.send_code(row.language, row.code)?;
+        let line = self.receive()?;
+        let took = started.elapsed();
+        // Parsed after the clock stopped.
+        let answer: Value = serde_json::from_str(&line)?;
+        match answer.pointer("/result/structuredContent/value") {
+            Some(value) if *value == row.expected => Ok(took),
+            _ => Err(format!("{}: {line}", row.language).into()),
+        }
+    }
+
+    /// The times of so many runs, with the row's pause before each.
+    pub(crate) fn times(&mut self, row: &Row, runs: usize) -> Fallible<Vec<Duration>> {
+        let timed = |_| {
+            std::thread::sleep(row.pause);
+            self.run(row)
+        };
+        (0..runs).map(timed).collect()
+    }
+
+    /// How long so many runs of the row's program took together, a number of them at a time.
+    pub(crate) fn together(&mut self, row: &Row, at_a_time: usize, runs: usize) -> Fallible<Duration> {
+        let value = format!("\"value\":{}", row.expected);
+        let started = Instant::now();
+        for _ in 0..at_a_time.min(runs) {
+            self.send_code(row.language, row.code)?;
+        }
+        for answered in 0..runs {
+            let line = self.receive()?;
+            if !line.contains(&value) {
+                return Err(line.into());
+            }
+            if answered + at_a_time < runs {
+                self.send_code(row.language, row.code)?;
+            }
+        }
+        Ok(started.elapsed())
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
