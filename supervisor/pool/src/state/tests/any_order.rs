@@ -239,7 +239,7 @@ impl World {
 proptest! {
     #[test]
     fn nothing_is_lost_or_given_twice(
-        what in prop::collection::vec(happens(), 0..300),
+        what in prop::collection::vec(happens(), 0..150),
         idle in 1_usize..4,
         running_max in 1_usize..4,
         recycle_after in 1_u32..12,
@@ -251,7 +251,8 @@ proptest! {
         world.come_to_rest();
         let figures = world.state.figures();
         prop_assert_eq!((figures.waiting, figures.running, figures.forking), (0, 0, 0));
-        prop_assert_eq!(figures.idle, idle);
+        // Whoever waited for a fork may have had an earlier worker: then theirs is left over, and serves the next.
+        prop_assert!((idle..=idle.max(running_max)).contains(&figures.idle), "{} are idle", figures.idle);
         // No generation but the current one holds anything.
         let held = world.workers.iter().filter(|(id, _)| !world.given.contains(id));
         let held: BTreeSet<Option<u32>> = held.map(|(_, (generation, _))| Some(*generation)).collect();
