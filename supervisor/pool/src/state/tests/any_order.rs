@@ -45,8 +45,8 @@ struct World {
     now: Instant,
     owners: Vec<Owner>,
     starting: Option<u32>,
-    /// That have started and not retired.
     current: Option<u32>,
+    started: BTreeSet<u32>,
     retired: BTreeSet<u32>,
     owed: Vec<(u32, Purpose)>,
     /// Each with its generation.
@@ -69,6 +69,7 @@ impl World {
             owners,
             starting: None,
             current: None,
+            started: BTreeSet::new(),
             retired: BTreeSet::new(),
             owed: Vec::new(),
             workers: BTreeMap::new(),
@@ -115,7 +116,7 @@ impl World {
                 assert!(self.retired.insert(generation), "{generation} retires twice");
             }
             Effect::Fork { generation, for_runs, for_sessions, .. } => {
-                let current = self.started().or(self.current);
+                let current = self.forks_now().or(self.current);
                 assert_eq!(current, Some(generation), "a zygote that is not the current one forks");
                 self.owed.extend(std::iter::repeat_n((generation, Purpose::Execution), for_runs));
                 self.owed.extend(std::iter::repeat_n((generation, Purpose::Session), for_sessions));
@@ -125,7 +126,7 @@ impl World {
     }
 
     /// The zygote that the event just heard has brought, before the one before it retires.
-    fn started(&self) -> Option<u32> {
+    fn forks_now(&self) -> Option<u32> {
         self.state.zygote.as_ref().map(|zygote| zygote.number).filter(|number| !self.retired.contains(number))
     }
 
@@ -138,7 +139,9 @@ impl World {
     }
 
     fn check(&mut self) {
-        self.current = self.started();
+        self.current = self.forks_now();
+        let before = self.started.iter().copied().filter(|generation| Some(*generation) != self.current);
+        assert!(before.eq(self.retired.iter().copied()), "a generation does not retire");
         let figures = self.state.figures();
         assert_eq!(figures.idle + self.given.len(), self.workers.len(), "a worker is lost");
         assert_eq!(figures.running, self.running.len());
@@ -181,7 +184,10 @@ impl World {
             }
             Happens::Forked(which, well) if !self.owed.is_empty() => self.forked(which, well),
             Happens::Started(well) => match self.starting.take() {
-                Some(generation) if well => self.hear(Event::ZygoteStarted { generation }),
+                Some(generation) if well => {
+                    self.started.insert(generation);
+                    self.hear(Event::ZygoteStarted { generation });
+                }
                 Some(_) => self.hear(Event::ZygoteNotStarted(PoolError::zygote("no start"))),
                 None => {}
             },
