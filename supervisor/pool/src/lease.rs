@@ -66,3 +66,23 @@ impl Places {
         Place { owner, since: Instant::now(), release }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lockhouse_base::principal::Principal;
+
+    use super::*;
+
+    #[test]
+    fn each_place_is_given_back_without_a_reader_and_counts_as_free_once_it_is_read() {
+        let owner = Principal::of_connection().owner();
+        let (places, mut released) = Places::new(2);
+        for _ in 0..3 {
+            drop([places.take(owner), places.take(owner)]);
+            assert!(places.0.clone().try_reserve_owned().is_err(), "both messages wait to be read");
+            for _ in 0..2 {
+                assert_eq!(released.try_recv().expect("a message").owner, owner);
+            }
+        }
+    }
+}

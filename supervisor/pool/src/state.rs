@@ -50,7 +50,7 @@ pub(super) struct State<W, L, S> {
     waiting: Queue<L>,
     /// How long a worker is held, of late.
     held: Duration,
-    /// Sessions that begin. Their workers are forked for them alone.
+    /// Sessions that begin, as many as the engine permits. Their workers are forked for them alone.
     sessions: VecDeque<S>,
     /// In a row.
     failures: u32,
