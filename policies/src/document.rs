@@ -14,10 +14,18 @@ use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Findings};
 use crate::layer::Layer;
-use crate::policy::TEXT_BYTES_MAX;
 use crate::source::{Lines, Source};
 
 use reader::{Key, Reader, kind_of};
+
+/// The longest policy document, in bytes.
+pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
+
+/// The most patterns in all lists, rules and conditions of a policy together.
+pub const PATTERNS_MAX: usize = 10_000;
+
+/// The most rules of a policy.
+pub const RULES_MAX: usize = 5_000;
 
 const DOCUMENT_KEYS: &str = "a policy has the keys `version`, `servers`, `clients` and `limits`";
 

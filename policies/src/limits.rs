@@ -4,15 +4,6 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use lockhouse_protocol::ServerName;
-
-use crate::call::ClientName;
-use crate::item::Item;
-use crate::layer::Layer;
-use crate::printable::printable;
-use crate::source::Place;
-use crate::table::{Bounds, ServerTable};
-
 /// So many calls in a time, some of them at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
@@ -57,61 +48,6 @@ pub struct Limits {
     pub result_bytes_per_execution: Option<u64>,
     /// Of one call.
     pub timeout: Option<Duration>,
-}
-
-/// Limits, and what they are counted for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScopedLimits {
-    /// Such as `server github`, `tool github/create_*` or `client cursor`; it is shown to people. Calls with the same scope
-    /// share its limits: no two limits of one policy have the same.
-    pub scope: String,
-    /// The limits.
-    pub limits: Limits,
-    /// Where the first of them stands.
-    pub place: Place,
-}
-
-/// From the narrowest to the widest; of two alike the first layer's first.
-pub(crate) fn of<'p>(
-    layers: impl Iterator<Item = &'p Layer>,
-    server: &ServerName,
-    item: &Item,
-    client: Option<&ClientName>,
-) -> Vec<ScopedLimits> {
-    let mut all = Vec::new();
-    for (number, layer) in layers.enumerate() {
-        let mut add = |width: usize, scope: String, Bounds { limits, line }: Bounds| {
-            let of = if number == 0 { String::new() } else { format!(" ({})", printable(layer.path())) };
-            all.push((width, ScopedLimits { scope: scope + &of, limits, place: layer.place(line) }));
-        };
-        let mut add_table = |table: &ServerTable, whose: &str| {
-            if let Item::Tool(tool) = item {
-                for (pattern, bounds) in table.tool_limits.of(tool.as_str()) {
-                    add(0, format!("tool {server}/{pattern}{whose}"), *bounds);
-                }
-            }
-            if let Some(bounds) = table.limits {
-                add(1, format!("server {server}{whose}"), bounds);
-            }
-        };
-        let client = layer.clients.table_of(client);
-        if let Some((client, table)) =
-            client.and_then(|client| Some((client, client.servers.as_ref()?.get(server)?)))
-        {
-            add_table(table, &format!(" for client {}", client.name()));
-        }
-        if let Some(table) = layer.servers.get(server) {
-            add_table(table, "");
-        }
-        if let Some((client, bounds)) = client.and_then(|client| Some((client, client.limits?))) {
-            add(2, format!("client {}", client.name()), bounds);
-        }
-        if let Some(bounds) = layer.limits {
-            add(3, "all calls".to_owned(), bounds);
-        }
-    }
-    all.sort_by_key(|(width, _)| *width);
-    all.into_iter().map(|(_, limits)| limits).collect()
 }
 
 /// As it is written in a policy.

@@ -6,25 +6,14 @@ use lockhouse_protocol::{ServerName, ToolName};
 
 use crate::call::{Call, ClientName};
 use crate::condition::World;
-use crate::decision::PermittedCall;
 use crate::diagnostic::Diagnostics;
 use crate::document;
 use crate::effect::Effect;
 use crate::item::Item;
 use crate::judge::Ground;
 use crate::layer::{Layer, View};
-use crate::limits::{self, ScopedLimits};
 use crate::source::Source;
 use crate::table::OnChange;
-
-/// The longest policy document, in bytes.
-pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
-
-/// The most patterns in all lists, rules and conditions of a policy together.
-pub const PATTERNS_MAX: usize = 10_000;
-
-/// The most rules of a policy.
-pub const RULES_MAX: usize = 5_000;
 
 /// Paths of one call whose links are asked for. Any further one leads nobody knows where.
 pub const PATHS_MAX: usize = 1_000;
@@ -38,8 +27,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Reads a policy document: at most [`TEXT_BYTES_MAX`] bytes of TOML with at most [`PATTERNS_MAX`] patterns and
-    /// [`RULES_MAX`] rules.
+    /// Reads a policy document: at most [`TEXT_BYTES_MAX`](crate::TEXT_BYTES_MAX) bytes of TOML with at most [`PATTERNS_MAX`](crate::PATTERNS_MAX) patterns and
+    /// [`RULES_MAX`](crate::RULES_MAX) rules.
     ///
     /// # Errors
     /// All errors of the document at once, but for two cases: when the text is not TOML, only what is wrong with the
@@ -64,7 +53,7 @@ impl Policy {
     }
 
     /// Whether a call of the tool would be allowed, or asked about, with some arguments and the right definition. For
-    /// listing only: it makes no [`PermittedCall`].
+    /// listing only: it makes no [`PermittedCall`](crate::PermittedCall).
     #[must_use]
     pub fn permits(&self, server: &ServerName, tool: &ToolName, client: Option<&ClientName>) -> bool {
         self.permits_item(server, &tool.into(), client)
@@ -81,12 +70,6 @@ impl Policy {
     #[must_use]
     pub fn permits_some_of(&self, server: &ServerName, beginning: &str, client: Option<&ClientName>) -> bool {
         self.views(client).all(|view| view.could_permit_some_of(server, beginning))
-    }
-
-    /// What bounds this call, from the narrowest scope to the widest.
-    #[must_use]
-    pub fn limits(&self, call: &PermittedCall, client: Option<&ClientName>) -> Vec<ScopedLimits> {
-        limits::of(self.layers(), call.server(), call.item(), client)
     }
 
     /// The paths that a call's decision depends on: in its arguments, and the folders that rules name. Where each leads

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockhouse_protocol::ServerName;
 
 use crate::call::ClientName;
+use crate::document::{PATTERNS_MAX, TEXT_BYTES_MAX};
 use crate::item::{Item, Listing};
-use crate::policy::{PATTERNS_MAX, TEXT_BYTES_MAX};
 use crate::printable::printable;
 
 /// What is kept free at the end of the text for closing it and saying what was left out.

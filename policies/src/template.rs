@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lockhouse_protocol::{ServerName, ToolName};
 
-use crate::policy::{PATTERNS_MAX, TEXT_BYTES_MAX};
+use crate::document::{PATTERNS_MAX, TEXT_BYTES_MAX};
 use crate::printable::one_line;
 
 /// The longest summary written behind a tool's name, in characters.

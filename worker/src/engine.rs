@@ -5,14 +5,26 @@ use lockhouse_protocol::{Job, Outcome};
 use crate::sandbox::Sandboxed;
 use crate::tool_host::ToolHost;
 
+/// Why an interpreter cannot be prepared, in its own words.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct EngineError(Box<dyn std::error::Error>);
+
+impl EngineError {
+    /// The interpreter's own error.
+    pub fn new(error: impl Into<Box<dyn std::error::Error>>) -> Self {
+        Self(error.into())
+    }
+}
+
 /// A language interpreter in its three ages: prepared in the zygote, forked into a worker, sealed.
 pub trait Engine {
     /// In the zygote, once: load all that code may use, for a sealed worker can open no file. Gives interpreter and
     /// version, for people.
     ///
     /// # Errors
-    /// What is missing, and what to do, in words.
-    fn prepare(&mut self, preload: &[String]) -> Result<String, String>;
+    /// What is missing, and what to do.
+    fn prepare(&mut self, preload: &[String]) -> Result<String, EngineError>;
 
     /// In the zygote, around each fork: what the interpreter wants done.
     fn before_fork(&mut self) {}

@@ -14,6 +14,7 @@ mod calls;
 mod ending;
 mod engine;
 mod errors;
+mod evaluate;
 mod excerpts;
 mod hints;
 mod host;
@@ -30,6 +31,7 @@ mod session_names;
 mod skill_source;
 mod subjects;
 mod timers;
+mod traceback;
 mod typescript;
 mod values;
 

@@ -18,8 +18,8 @@ use nix::sys::socket::{
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
 use crate::channel::Channel;
-use crate::engine::Engine;
-use crate::sandbox::{self, Layers, Prepared};
+use crate::engine::{Engine, EngineError};
+use crate::sandbox::{self, Layers, Prepared, SandboxError};
 use crate::{signals, stack_overflow};
 
 /// Why a zygote ends before its supervisor does.
@@ -31,6 +31,21 @@ pub enum ZygoteError {
     /// The supervisor's message is not one.
     #[error(transparent)]
     Frame(#[from] frame::FrameError),
+}
+
+/// Why no worker can be forked on this host; the supervisor shows it.
+#[derive(Debug, thiserror::Error)]
+enum NotPrepared {
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error("preloading started {0} threads, and a zygote must have one")]
+    Threads(usize),
+    #[error(transparent)]
+    File(#[from] std::io::Error),
+    #[error(transparent)]
+    System(#[from] nix::Error),
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
 }
 
 /// Serves forks of `engine`, sealed with `layers`, until the supervisor closes the socket.
@@ -46,7 +61,7 @@ pub fn run(engine: &mut dyn Engine, layers: Layers) -> Result<(), ZygoteError> {
     let Some(ToZygote::Prepare(profile)) = receive(&socket)? else { return Ok(()) };
     let (runtime, prepared) = match prepare(engine, &profile, layers) {
         Ok(ready) => ready,
-        Err(reason) => return send(&socket, &FromZygote::Refused { reason }, &[]),
+        Err(error) => return send(&socket, &FromZygote::Refused { reason: error.to_string() }, &[]),
     };
     // Becoming another user has cleared it; in namespaces the parent's number may read 0.
     let _ = sandbox::die_with_parent(supervisor);
@@ -62,13 +77,12 @@ fn prepare(
     engine: &mut dyn Engine,
     profile: &SandboxProfile,
     layers: Layers,
-) -> Result<(String, Prepared), String> {
+) -> Result<(String, Prepared), NotPrepared> {
     ignore_file_signals();
     let runtime = engine.prepare(&profile.preload)?;
     assert_single_thread()?;
-    stack_overflow::prepare().map_err(|errno| errno.to_string())?;
-    let prepared = sandbox::prepare(profile, layers).map_err(|error| error.to_string())?;
-    Ok((runtime, prepared))
+    stack_overflow::prepare()?;
+    Ok((runtime, sandbox::prepare(profile, layers)?))
 }
 
 /// A write past a limit or to a closed socket is an error to handle, not a death.
@@ -83,11 +97,10 @@ fn ignore_file_signals() {
 }
 
 /// fork copies the calling thread alone: a second one would leave its locks held in every worker.
-fn assert_single_thread() -> Result<(), String> {
-    let threads = std::fs::read_dir("/proc/self/task").map_err(|error| error.to_string())?.count();
-    match threads {
+fn assert_single_thread() -> Result<(), NotPrepared> {
+    match std::fs::read_dir("/proc/self/task")?.count() {
         1 => Ok(()),
-        _ => Err(format!("preloading started {} threads, and a zygote must have one", threads - 1)),
+        threads => Err(NotPrepared::Threads(threads.saturating_sub(1))),
     }
 }
 

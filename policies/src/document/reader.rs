@@ -5,8 +5,8 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
+use super::PATTERNS_MAX;
 use crate::diagnostic::Findings;
-use crate::policy::PATTERNS_MAX;
 use crate::source::Lines;
 
 pub(super) type Key<'t> = Spanned<DeString<'t>>;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde_json::{Map, Value as Json};
 use toml::de::{DeTable, DeValue};
 
+use super::RULES_MAX;
 use super::conditions::{self, scalar_float};
 use super::lists::pattern;
 use super::reader::{Key, Reader, Value, integer, kind_of};
@@ -13,7 +14,6 @@ use crate::denial::unmet;
 use crate::effect::Effect;
 use crate::list::List;
 use crate::pattern::Subject;
-use crate::policy::RULES_MAX;
 use crate::printable::printable;
 use crate::rule::Rule;
 

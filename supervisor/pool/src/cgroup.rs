@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 use nix::poll::{PollFd, PollFlags, poll};
 
+use super::Groups;
+
 const ROOT: &str = "/sys/fs/cgroup";
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 const ENABLE: &str = "+memory +pids";
@@ -23,6 +25,28 @@ const OWN: &str = "supervisor";
 const TASKS_MAX: u32 = 256;
 /// What the kernel holds for a worker beyond what its resource limits count, bytes.
 const KERNEL_MEMORY_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Why there is no control group for workers, or for one of them, in a short phrase.
+#[derive(Debug, thiserror::Error)]
+pub enum GroupError {
+    #[error("no cgroup v2 hierarchy")]
+    NoHierarchy,
+    #[error("this process is in the root group, which is nobody's to divide")]
+    RootGroup,
+    #[error("the {0} controller is not delegated")]
+    NoController(&'static str),
+    #[error("the group of this process is systemd's own, without Delegate=")]
+    OfSystemd,
+    #[error("{} is not delegated: {source}", directory.display())]
+    NotDelegated { directory: PathBuf, source: Error },
+    /// What the kernel says of enabling the controllers.
+    #[error("other processes share this process's group ({0})")]
+    Shared(Box<Self>),
+    #[error("{name}: {source}")]
+    File { name: &'static str, source: Error },
+    #[error(transparent)]
+    System(#[from] Error),
+}
 
 /// The part of the hierarchy that is ours.
 #[derive(Clone, Debug)]
@@ -40,55 +64,59 @@ impl ControlGroups {
     /// Takes possession of the group that this process is in.
     ///
     /// # Errors
-    /// Why there is none for us, in a short phrase.
-    pub fn take() -> Result<Self, String> {
-        let own = std::fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
-        let path = own.lines().find_map(|line| line.strip_prefix("0::/")).ok_or("no cgroup v2 hierarchy")?;
+    /// Why there is none for us.
+    pub fn take() -> Groups {
+        Ok(Self::take_own()?)
+    }
+
+    fn take_own() -> Result<Self, GroupError> {
+        let own = std::fs::read_to_string("/proc/self/cgroup")?;
+        let path = own.lines().find_map(|line| line.strip_prefix("0::/")).ok_or(GroupError::NoHierarchy)?;
         let may_take = |group: &Path| !nix::unistd::geteuid().is_root() || is_delegated(group);
         Self::take_in(Path::new(ROOT), path, may_take)
     }
 
-    fn take_in(root: &Path, path: &str, may_take: fn(&Path) -> bool) -> Result<Self, String> {
+    fn take_in(root: &Path, path: &str, may_take: fn(&Path) -> bool) -> Result<Self, GroupError> {
         // Started by a supervisor that has done this already, or started anew in its place.
         let path = match path.rsplit_once('/').unwrap_or(("", path)) {
             (above, OWN) => above,
             _ => path,
         };
         if path.is_empty() {
-            return Err("this process is in the root group, which is nobody's to divide".into());
+            return Err(GroupError::RootGroup);
         }
         let directory = root.join(path);
         let offered = read(&directory, "cgroup.controllers")?;
         let missing = CONTROLLERS.iter().find(|needed| !offered.split(' ').any(|given| given == **needed));
         if let Some(missing) = missing {
-            return Err(format!("the {missing} controller is not delegated"));
+            return Err(GroupError::NoController(missing));
         }
         if !may_take(&directory) {
-            return Err("the group of this process is systemd's own, without Delegate=".into());
+            return Err(GroupError::OfSystemd);
         }
         let own = directory.join(OWN);
-        create(&own).map_err(|error| format!("{} is not delegated: {error}", directory.display()))?;
+        create(&own).map_err(|source| GroupError::NotDelegated { directory: directory.clone(), source })?;
         write(&own, "cgroup.procs", "0")?;
         match write(&directory, "cgroup.subtree_control", ENABLE) {
             Ok(()) => {
                 remove_leftovers(&directory);
                 Ok(Self { directory })
             }
-            Err(reason) => {
+            Err(error) => {
                 let _ = write(&directory, "cgroup.procs", "0");
                 let _ = std::fs::remove_dir(&own);
-                Err(format!("other processes share this process's group ({reason})"))
+                Err(GroupError::Shared(Box::new(error)))
             }
         }
     }
 
     /// Moves a worker that has not run anything yet into a group of its own.
-    pub(super) fn admit(&self, pid: i32, memory_bytes: u64) -> Result<WorkerGroup, String> {
+    pub(super) fn admit(&self, pid: i32, memory_bytes: u64) -> Result<WorkerGroup, GroupError> {
         let group = WorkerGroup { directory: self.directory.join(format!("worker-{pid}")) };
         let directory = &group.directory;
         // One that was left with this number has counted ends of another worker.
         let _ = std::fs::remove_dir(directory);
-        create(directory).map_err(|error| error.to_string())?;
+        create(directory)?;
         write(directory, "memory.max", &(memory_bytes + KERNEL_MEMORY_BYTES).to_string())?;
         // A kernel without swap accounting has no such file, and no swap to bound.
         match write(directory, "memory.swap.max", "0") {
@@ -198,13 +226,13 @@ fn create(directory: &Path) -> Result<(), Error> {
     }
 }
 
-fn read(directory: &Path, file: &str) -> Result<String, String> {
-    let text = std::fs::read_to_string(directory.join(file)).map_err(|error| format!("{file}: {error}"))?;
-    Ok(text.trim().to_owned())
+fn read(directory: &Path, name: &'static str) -> Result<String, GroupError> {
+    let text = std::fs::read_to_string(directory.join(name));
+    Ok(text.map_err(|source| GroupError::File { name, source })?.trim().to_owned())
 }
 
-fn write(directory: &Path, file: &str, text: &str) -> Result<(), String> {
-    std::fs::write(directory.join(file), text).map_err(|error| format!("{file}: {error}"))
+fn write(directory: &Path, name: &'static str, text: &str) -> Result<(), GroupError> {
+    std::fs::write(directory.join(name), text).map_err(|source| GroupError::File { name, source })
 }
 
 #[cfg(test)]
@@ -214,7 +242,9 @@ mod tests {
     #[test]
     fn a_group_that_is_not_ours_is_told_in_words() {
         let root = tempfile::tempdir().expect("a directory");
-        let refusal = |path: &str| ControlGroups::take_in(root.path(), path, |_| true).expect_err("not ours");
+        let refusal = |path: &str| {
+            ControlGroups::take_in(root.path(), path, |_| true).expect_err("not ours").to_string()
+        };
         assert_eq!(refusal(""), "this process is in the root group, which is nobody's to divide");
         assert!(refusal("gone").starts_with("cgroup.controllers: "), "{}", refusal("gone"));
         let group = root.path().join("some.scope");
@@ -237,7 +267,7 @@ mod tests {
             std::fs::create_dir(group.join(left)).expect("a directory");
         }
         let groups = ControlGroups::take_in(root.path(), "some.scope/supervisor", |_| true).expect("ours");
-        assert_eq!(read(&group, "cgroup.subtree_control").as_deref(), Ok(ENABLE));
+        assert_eq!(read(&group, "cgroup.subtree_control").expect("a file"), ENABLE);
         assert_eq!(["worker-99999999", "worker-1"].map(|left| group.join(left).exists()), [false, true]);
         let worker = groups.admit(7, 1 << 20).expect("a group");
         for (file, content) in [
@@ -246,7 +276,7 @@ mod tests {
             ("pids.max", TASKS_MAX.to_string()),
             ("cgroup.procs", "7".into()),
         ] {
-            assert_eq!(read(&worker.directory, file), Ok(content), "{file}");
+            assert_eq!(read(&worker.directory, file).expect("a file"), content, "{file}");
         }
         std::fs::write(worker.directory.join("memory.events"), "oom 1\noom_kill 1\n").expect("a file");
         assert!(worker.was_out_of_memory());

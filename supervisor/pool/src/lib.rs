@@ -1,19 +1,21 @@
 //! Sealed workers, kept ahead of need, one pool for each language.
 //!
-//! One task owns a pool. It is told what happens through [`Event`], and after each event it hands idle workers to those
-//! who wait and asks the zygote for as many forks as are missing. Refilling waits for a quiet moment, since a fork
-//! beside a running execution costs that execution time.
+//! One task owns a pool (`driver.rs`). What happens goes through a state without I/O (`state.rs`), which hands idle workers
+//! to those who wait and says how many forks are missing. Refilling waits for a quiet moment, since a fork beside a
+//! running execution costs that execution time.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
 mod cgroup;
+mod driver;
 mod figures;
-mod keeper;
 mod launch;
+mod lease;
 mod process;
 pub mod protections;
 mod queue;
 mod seal;
+mod state;
 mod worker;
 mod zygote;
 
@@ -24,20 +26,19 @@ use std::time::Duration;
 use lockhouse_base::principal::Owner;
 use lockhouse_protocol::Finding;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
 
-pub use cgroup::ControlGroups;
+pub use cgroup::{ControlGroups, GroupError};
+use driver::Request;
 pub use figures::Figures;
 use figures::SharedFigures;
-use keeper::Keeper;
-use launch::Purpose;
 pub use launch::ZygoteCommand;
+pub use lease::Lease;
 pub use process::WorkerProcess;
+use protections::Unprotected;
 pub use queue::QueueBounds;
 pub use seal::Unsealed;
 pub use worker::{Death, Worker};
 pub use zygote::Prepared;
-use zygote::ZygoteHandle;
 
 /// Why there is no worker.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +51,7 @@ pub enum PoolError {
     Refused(String),
     /// A protection is missing or does not hold.
     #[error("{reason}")]
-    Unprotected { reason: String, findings: Vec<Finding> },
+    Unprotected { reason: Unprotected, findings: Vec<Finding> },
     /// The zygote failed.
     #[error("the zygote failed: {0}")]
     Zygote(String),
@@ -104,22 +105,8 @@ pub struct PoolSettings {
     pub recycle_age: Duration,
 }
 
-type Waiting = oneshot::Sender<Result<Lease, PoolError>>;
-type WaitingForSession = oneshot::Sender<Result<Worker, PoolError>>;
-
-enum Event {
-    Lease(Owner, Waiting),
-    ForSession(WaitingForSession),
-    /// By whom, and how long it was held.
-    Released(Owner, Duration),
-    ZygoteStarted(Result<(ZygoteHandle, Prepared), PoolError>, u32),
-    Admitted(Result<Worker, PoolError>, Purpose, u32),
-    Crashed(u32),
-    ZygoteGone(PoolError, u32),
-}
-
 /// Where workers get control groups, or why they get none.
-pub type Groups = Result<ControlGroups, String>;
+pub type Groups = Result<ControlGroups, Arc<GroupError>>;
 
 /// What became of starting a zygote.
 pub type Start = Result<Prepared, Arc<PoolError>>;
@@ -127,56 +114,37 @@ pub type Start = Result<Prepared, Arc<PoolError>>;
 /// A handle to the pool's task.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    events: mpsc::UnboundedSender<Event>,
+    requests: mpsc::Sender<Request>,
     prepared: watch::Receiver<Option<Start>>,
     figures: SharedFigures,
-}
-
-/// An exclusive hold on a worker, which ends with it.
-#[derive(Debug)]
-pub struct Lease {
-    pub worker: Worker,
-    /// Dropped after the worker: its place is free only once it is killed.
-    _place: Place,
-}
-
-#[derive(Debug)]
-struct Place {
-    owner: Owner,
-    since: Instant,
-    events: mpsc::UnboundedSender<Event>,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = self.events.send(Event::Released(self.owner, self.since.elapsed()));
-    }
 }
 
 impl Pool {
     /// Starts the pool's task, and with it a zygote.
     pub fn start(settings: PoolSettings, groups: &Groups) -> Self {
-        let (events, inbox) = mpsc::unbounded_channel();
         let (prepared, watch) = watch::channel(None);
         let figures = SharedFigures::default();
-        tokio::spawn(
-            Keeper::new(settings, groups.clone(), events.clone(), prepared, figures.clone()).keep(inbox),
-        );
-        Self { events, prepared: watch, figures }
+        let requests = driver::start(settings, groups.clone(), prepared, figures.clone());
+        Self { requests, prepared: watch, figures }
     }
 
     /// Waits for a sealed worker, in turn with other owners.
     pub async fn lease(&self, owner: Owner) -> Result<Lease, PoolError> {
-        let (waiting, answer) = oneshot::channel();
-        self.events.send(Event::Lease(owner, waiting)).map_err(|_| PoolError::Closed)?;
-        answer.await.map_err(|_| PoolError::Closed)?
+        self.ask(|answer| Request::Lease(owner, answer)).await
     }
 
     /// Waits for a sealed worker of which a session takes possession. It takes no place of those that run.
     pub async fn for_session(&self) -> Result<Worker, PoolError> {
-        let (waiting, answer) = oneshot::channel();
-        self.events.send(Event::ForSession(waiting)).map_err(|_| PoolError::Closed)?;
-        answer.await.map_err(|_| PoolError::Closed)?
+        self.ask(Request::Session).await
+    }
+
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<Result<T, PoolError>>) -> Request,
+    ) -> Result<T, PoolError> {
+        let (answer, answered) = oneshot::channel();
+        self.requests.send(request(answer)).await.map_err(|_| PoolError::Closed)?;
+        answered.await.map_err(|_| PoolError::Closed)?
     }
 
     /// What the zygote says of this host, or why there is none. Waits for the first one.

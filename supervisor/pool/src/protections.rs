@@ -24,7 +24,26 @@ const NAMESPACES_FIX: &str = "sysctl user.max_user_namespaces above 0; on Ubuntu
     packaging/apparmor/lockhouse, or sysctl kernel.apparmor_restrict_unprivileged_userns=0; in a container, permit unshare";
 const REPORT: &str = "do not use Lockhouse on this host, and report this";
 
-/// The table.
+/// Why no code may run on a host.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Unprotected {
+    /// A protection that is required is not there.
+    #[error(
+        "this host does not give a required protection: {title}: {found}{}. To have it: {fix}",
+        if *.required_here { ", and full protection is required" } else { "" }
+    )]
+    Absent {
+        title: &'static str,
+        found: String,
+        /// Whether the configuration alone requires it.
+        required_here: bool,
+        fix: &'static str,
+    },
+    #[error("a protection does not hold: {title}: {found}. {}", sentence(REPORT))]
+    Broken { title: &'static str, found: String },
+}
+
+/// The table. It is long, since it is one.
 pub fn describe(protection: Protection) -> Described {
     let row =
         |title, required, second_layer, gain, fix| Described { title, required, second_layer, gain, fix };
@@ -144,33 +163,22 @@ pub fn describe(protection: Protection) -> Described {
 ///
 /// # Errors
 /// Why no code may run here, in words that name the fix.
-pub fn judge(findings: &[Finding], require_full: bool) -> Result<Vec<String>, String> {
+pub fn judge(findings: &[Finding], require_full: bool) -> Result<Vec<String>, Unprotected> {
     let not_tried = Protection::OF_THE_ZYGOTE
         .into_iter()
         .filter(|protection| !findings.iter().any(|finding| finding.protection == *protection))
         .map(|protection| Finding::broken(protection, "it could not be tried"));
     let mut reduced = Vec::new();
     // What was found comes before what could then not be tried.
-    for finding in findings.iter().cloned().chain(not_tried) {
-        let described = describe(finding.protection);
-        match finding.verdict {
+    for Finding { protection, verdict, found } in findings.iter().cloned().chain(not_tried) {
+        let Described { title, required, fix, .. } = describe(protection);
+        match verdict {
             Verdict::Holds => {}
-            Verdict::Absent if !described.required && !require_full => reduced.push(finding.found),
+            Verdict::Absent if !required && !require_full => reduced.push(found),
             Verdict::Absent => {
-                let why = if described.required { "" } else { ", and full protection is required" };
-                return Err(format!(
-                    "this host does not give a required protection: {}: {}{why}. To have it: {}",
-                    described.title, finding.found, described.fix
-                ));
+                return Err(Unprotected::Absent { title, found, required_here: !required, fix });
             }
-            Verdict::Broken => {
-                return Err(format!(
-                    "a protection does not hold: {}: {}. {}",
-                    described.title,
-                    finding.found,
-                    sentence(REPORT)
-                ));
-            }
+            Verdict::Broken => return Err(Unprotected::Broken { title, found }),
         }
     }
     // Two protections can be missing for one reason.
@@ -181,4 +189,34 @@ pub fn judge(findings: &[Finding], require_full: bool) -> Result<Vec<String>, St
 fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_a_protection_is_told_why_and_what_to_do() {
+        let all = |found: Finding| {
+            let others = Protection::OF_THE_ZYGOTE.into_iter().filter(|other| *other != found.protection);
+            others.map(|other| Finding::holds(other, "")).chain([found.clone()]).collect::<Vec<_>>()
+        };
+        let judged =
+            |found, require_full| judge(&all(found), require_full).map_err(|error| error.to_string());
+        let no_tcp = || Finding::absent(Protection::LandlockTcp, "no rules for TCP");
+        assert_eq!(judged(no_tcp(), false), Ok(vec!["no rules for TCP".to_owned()]));
+        let absent = "this host does not give a required protection: Landlock: TCP: no rules for TCP, and full protection \
+            is required. To have it: boot Linux 6.7 or later";
+        assert_eq!(judged(no_tcp(), true), Err(absent.to_owned()));
+        let absent = "this host does not give a required protection: no capabilities: some are left. To have it: do not use \
+            Lockhouse on this host, and report this";
+        let found = Finding::absent(Protection::NoCapabilities, "some are left");
+        assert_eq!(judged(found, true), Err(absent.to_owned()));
+        let broken = "a protection does not hold: network namespace: it has an interface. Do not use Lockhouse on this host, \
+            and report this";
+        let found = Finding::broken(Protection::NoNetwork, "it has an interface");
+        assert_eq!(judged(found, false), Err(broken.to_owned()));
+        let untried = judge(&[], false).map_err(|error| error.to_string());
+        assert!(untried.is_err_and(|why| why.contains("it could not be tried")));
+    }
 }

@@ -9,7 +9,7 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::oneshot;
 
 use super::cgroup::WorkerGroup;
-use super::launch::{Launch, Purpose};
+use super::launch::Launch;
 use super::process::WorkerProcess;
 use super::{PoolError, bounded, seal};
 
@@ -29,7 +29,6 @@ pub(super) struct Newborn {
     pub(super) process: WorkerProcess,
     pub(super) socket: OwnedFd,
     pub(super) exit: oneshot::Receiver<Death>,
-    pub(super) purpose: Purpose,
 }
 
 /// A worker whose seal the kernel has confirmed. Only [`Worker::admit`] makes one.
@@ -74,7 +73,7 @@ impl Worker {
     }
 
     async fn sealed(newborn: Newborn, limits: ConversationLimits) -> Result<Self, PoolError> {
-        let Newborn { process, socket, exit, purpose: _ } = newborn;
+        let Newborn { process, socket, exit } = newborn;
         let channel = |error: std::io::Error| PoolError::Worker(format!("its channel: {error}"));
         let socket = std::os::unix::net::UnixStream::from(socket);
         socket.set_nonblocking(true).map_err(channel)?;

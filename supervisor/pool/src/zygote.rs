@@ -1,29 +1,26 @@
 //! One zygote: start it, pass on what it says, and keep it until its last worker has ended.
 
+mod socket;
+
 use std::collections::{HashMap, VecDeque};
-use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
-use lockhouse_protocol::zygote::ZYGOTE_FRAME_BYTES_MAX;
-use lockhouse_protocol::{Exit, Finding, FromZygote, STACK_OVERFLOW_STATUS, ToZygote, frame};
-use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
-};
+use lockhouse_protocol::{Exit, Finding, FromZygote, STACK_OVERFLOW_STATUS, ToZygote};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, oneshot};
 
 use super::launch::{Launch, Purpose, ZygoteCommand};
 use super::process::WorkerProcess;
-use super::worker::{Death, Newborn};
+use super::worker::{Death, Newborn, Worker};
 use super::{PoolError, bounded};
 use crate::protections;
+use socket::ZygoteSocket;
 
 /// Preloading Python takes a tenth of a second; a heavy package on a slow disk can take many.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -47,32 +44,59 @@ pub struct Prepared {
     pub reduced: Vec<String>,
 }
 
-/// What a zygote has to tell.
-pub(super) enum Told {
-    Born(Newborn),
-    /// A fork was refused.
-    NotBorn(String, Purpose),
+/// What a zygote's task tells its pool.
+#[derive(Debug)]
+pub(super) enum Report {
+    /// It can fork. Comes first, unless it did not start.
+    Started(ZygoteHandle, Prepared),
+    NotStarted(PoolError),
+    /// A fork has become a sealed worker, or has not.
+    Forked(Result<Worker, PoolError>, Purpose),
     /// A worker ended as one does that was attacked from within.
     Crashed,
     /// The zygote has ended, and with it every request and every worker.
     Gone(PoolError),
 }
 
+/// The way of one zygote's reports.
+#[derive(Clone)]
+pub(super) struct Reporter {
+    generation: u32,
+    reports: mpsc::Sender<(u32, Report)>,
+}
+
+impl Reporter {
+    pub(super) fn new(generation: u32, reports: mpsc::Sender<(u32, Report)>) -> Self {
+        Self { generation, reports }
+    }
+
+    /// Waits while the pool has not heard earlier ones. A pool that has ended needs none.
+    async fn report(&self, report: Report) {
+        let _ = self.reports.send((self.generation, report)).await;
+    }
+}
+
+struct ForkRequest {
+    warm: bool,
+    purpose: Purpose,
+}
+
 /// Asks for forks. The zygote retires when this is dropped.
 #[derive(Debug)]
 pub(super) struct ZygoteHandle {
-    forks: mpsc::UnboundedSender<(bool, Purpose)>,
+    forks: mpsc::Sender<ForkRequest>,
 }
 
 impl ZygoteHandle {
     pub(super) fn fork(&self, warm: bool, purpose: Purpose) {
-        // A zygote that is gone says so through its events.
-        let _ = self.forks.send((warm, purpose));
+        // The channel has room for all forks that a zygote may owe, so it is never full. A zygote that is gone says so
+        // through its reports.
+        let _ = self.forks.try_send(ForkRequest { warm, purpose });
     }
 }
 
 struct Zygote {
-    socket: AsyncFd<OwnedFd>,
+    socket: ZygoteSocket,
     child: Child,
     last_lines: LastLines,
     /// What the forks are for that it was asked for and has not answered. It answers in their order.
@@ -80,35 +104,32 @@ struct Zygote {
     live: HashMap<i32, oneshot::Sender<Death>>,
 }
 
-/// Starts one and waits until it can fork. What happens from then on is passed to `told`.
+/// Starts one, keeps it until its last worker has ended, and reports. It never owes more than `forks_max` forks.
 ///
 /// The caller's thread must live as long as the zygote does: the kernel ends the zygote with the thread that started
 /// it.
-pub(super) async fn start(
-    launch: &Launch,
-    told: impl Fn(Told) + Send + 'static,
-) -> Result<(ZygoteHandle, Prepared), PoolError> {
-    let mut zygote = spawn(&launch.command)?;
-    let prepared = tokio::time::timeout(PREPARE_TIMEOUT, zygote.prepare(launch));
-    let prepared = prepared.await.unwrap_or_else(|_| Err(PoolError::zygote("it did not get ready in time")));
-    let prepared = match prepared {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            tokio::spawn(zygote.bury());
-            return Err(error);
-        }
+pub(super) async fn run(launch: Arc<Launch>, forks_max: usize, reporter: Reporter) {
+    let mut zygote = match spawn(&launch.command) {
+        Ok(zygote) => zygote,
+        Err(error) => return reporter.report(Report::NotStarted(error)).await,
     };
-    let (forks, wanted) = mpsc::unbounded_channel();
-    tokio::spawn(zygote.keep(wanted, told));
-    Ok((ZygoteHandle { forks }, prepared))
+    let prepared = tokio::time::timeout(PREPARE_TIMEOUT, zygote.prepare(&launch));
+    let prepared = prepared.await.unwrap_or_else(|_| Err(PoolError::zygote("it did not get ready in time")));
+    match prepared {
+        Ok(prepared) => {
+            let (forks, wanted) = mpsc::channel(forks_max);
+            reporter.report(Report::Started(ZygoteHandle { forks }, prepared)).await;
+            zygote.keep(wanted, &launch, &reporter).await;
+        }
+        Err(error) => {
+            reporter.report(Report::NotStarted(error)).await;
+            zygote.bury().await;
+        }
+    }
 }
 
 fn spawn(command: &ZygoteCommand) -> Result<Zygote, PoolError> {
-    let flags = SockFlag::SOCK_CLOEXEC;
-    let (ours, theirs) =
-        socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags).map_err(PoolError::system)?;
-    nix::fcntl::fcntl(&ours, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK))
-        .map_err(PoolError::system)?;
+    let (socket, theirs) = ZygoteSocket::pair()?;
     let mut process = Command::new(&command.program);
     // An empty environment: what is in it could be read by code through the interpreter's own copy.
     process.args(&command.arguments).env_clear().current_dir("/");
@@ -121,21 +142,14 @@ fn spawn(command: &ZygoteCommand) -> Result<Zygote, PoolError> {
     if let Some(stderr) = child.stderr.take() {
         last_lines.follow("zygote".into(), stderr);
     }
-    Ok(Zygote { socket: watch(ours)?, child, last_lines, asked: VecDeque::new(), live: HashMap::new() })
-}
-
-#[allow(unsafe_code, reason = "tokio wants a promise about the descriptor")]
-fn watch(socket: OwnedFd) -> Result<AsyncFd<OwnedFd>, PoolError> {
-    // SAFETY: an `OwnedFd` has one number, which stays open until it is dropped.
-    let watched = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE | Interest::WRITABLE) };
-    watched.map_err(|error| PoolError::zygote(error.to_string()))
+    Ok(Zygote { socket, child, last_lines, asked: VecDeque::new(), live: HashMap::new() })
 }
 
 impl Zygote {
     async fn prepare(&mut self, launch: &Launch) -> Result<Prepared, PoolError> {
         // One that ends at once cannot be written to; what it says of itself is the better reason.
-        let _ = self.send(&ToZygote::Prepare(launch.command.profile.clone())).await;
-        match self.receive().await {
+        let _ = self.socket.send(&ToZygote::Prepare(launch.command.profile.clone())).await;
+        match self.socket.receive().await {
             Ok(Some((FromZygote::Prepared { runtime, mut findings }, _))) => {
                 findings.iter_mut().for_each(|finding| finding.found = bounded(&finding.found));
                 findings.push(launch.control_group());
@@ -160,25 +174,36 @@ impl Zygote {
         PoolError::zygote(format!("{program} ended before it was ready ({status}){told}"))
     }
 
-    async fn keep(mut self, mut wanted: mpsc::UnboundedReceiver<(bool, Purpose)>, told: impl Fn(Told)) {
+    async fn keep(
+        mut self,
+        mut wanted: mpsc::Receiver<ForkRequest>,
+        launch: &Arc<Launch>,
+        reporter: &Reporter,
+    ) {
         let mut in_use = true;
         while in_use || !self.live.is_empty() {
             let result = tokio::select! {
                 fork = wanted.recv(), if in_use => match fork {
-                    Some((warm, purpose)) => {
-                        self.asked.push_back(purpose);
-                        let session = purpose == Purpose::Session;
-                        self.send(&ToZygote::Fork { warm, session }).await.map_err(PoolError::system)
-                    }
+                    Some(fork) => self.ask(fork).await,
                     None => { in_use = false; Ok(()) }
                 },
-                message = self.receive() => message.and_then(|message| self.hear(message, &told)),
+                message = self.socket.receive() => match message {
+                    Ok(message) => self.hear(message, launch, reporter).await,
+                    Err(error) => Err(error),
+                },
             };
             if let Err(error) = result {
-                told(Told::Gone(error));
+                reporter.report(Report::Gone(error)).await;
                 return self.bury().await;
             }
         }
+    }
+
+    async fn ask(&mut self, fork: ForkRequest) -> Result<(), PoolError> {
+        let ForkRequest { warm, purpose } = fork;
+        self.asked.push_back(purpose);
+        let session = purpose == Purpose::Session;
+        self.socket.send(&ToZygote::Fork { warm, session }).await.map_err(PoolError::system)
     }
 
     /// Ends the zygote, and reaps what it leaves: workers and probes die with it, and are then the supervisor's, who is their
@@ -199,10 +224,11 @@ impl Zygote {
         }
     }
 
-    fn hear(
+    async fn hear(
         &mut self,
         message: Option<(FromZygote, Vec<OwnedFd>)>,
-        told: &impl Fn(Told),
+        launch: &Arc<Launch>,
+        reporter: &Reporter,
     ) -> Result<(), PoolError> {
         match message {
             Some((FromZygote::Forked { pid }, descriptors)) => {
@@ -210,23 +236,28 @@ impl Zygote {
                 // Where this process may open no more, the kernel leaves them out. The worker ends as its channel closes.
                 let Ok([socket, pidfd]) = <[OwnedFd; 2]>::try_from(descriptors) else {
                     let reason = "this process has no descriptor left for it (RLIMIT_NOFILE)".into();
-                    told(Told::NotBorn(reason, purpose));
+                    reporter.report(Report::Forked(Err(PoolError::Worker(reason)), purpose)).await;
                     return Ok(());
                 };
                 let (exited, exit) = oneshot::channel();
                 self.live.insert(pid, exited);
-                let process = WorkerProcess::new(pid, pidfd);
-                told(Told::Born(Newborn { process, socket, exit, purpose }));
+                let newborn = Newborn { process: WorkerProcess::new(pid, pidfd), socket, exit };
+                let (launch, reporter) = (launch.clone(), reporter.clone());
+                tokio::spawn(async move {
+                    let admitted = Worker::admit(newborn, &launch).await;
+                    reporter.report(Report::Forked(admitted, purpose)).await;
+                });
                 Ok(())
             }
             Some((FromZygote::ForkFailed { reason }, _)) => {
+                let purpose = self.answered()?;
                 let reason = format!("the kernel refused a fork: {}", bounded(&reason));
-                told(Told::NotBorn(reason, self.answered()?));
+                reporter.report(Report::Forked(Err(PoolError::Worker(reason)), purpose)).await;
                 Ok(())
             }
             Some((FromZygote::Exited { pid, exit, cpu_us, peak_memory_bytes }, _)) => {
                 if is_crash(exit) {
-                    told(Told::Crashed);
+                    reporter.report(Report::Crashed).await;
                 }
                 if let Some(exited) = self.live.remove(&pid) {
                     // Nobody may be interested any more.
@@ -244,27 +275,6 @@ impl Zygote {
     fn answered(&mut self) -> Result<Purpose, PoolError> {
         self.asked.pop_front().ok_or_else(|| PoolError::zygote("it forked unasked"))
     }
-
-    async fn send(&self, message: &ToZygote) -> nix::Result<()> {
-        let frame = frame::encode(message, ZYGOTE_FRAME_BYTES_MAX).map_err(|_| nix::Error::EMSGSIZE)?;
-        let send = |socket: &OwnedFd| {
-            sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(&frame)], &[], MsgFlags::MSG_NOSIGNAL, None)
-                .map_err(std::io::Error::from)
-        };
-        let sent = self.socket.async_io(Interest::WRITABLE, send).await;
-        sent.map(drop).map_err(|error| nix::Error::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
-    }
-
-    async fn receive(&self) -> Result<Option<(FromZygote, Vec<OwnedFd>)>, PoolError> {
-        let received = self.socket.async_io(Interest::READABLE, receive_datagram).await;
-        let (bytes, descriptors) = received.map_err(|error| PoolError::zygote(error.to_string()))?;
-        if bytes.is_empty() {
-            return Ok(None);
-        }
-        let message = frame::decode(&bytes, ZYGOTE_FRAME_BYTES_MAX)
-            .map_err(|error| PoolError::zygote(error.to_string()))?;
-        Ok(Some((message, descriptors)))
-    }
 }
 
 /// Whether this may have been a try at the interpreter's memory or at the seal.
@@ -276,24 +286,4 @@ fn is_crash(exit: Exit) -> bool {
         }
         Exit::Status(status) => status == STACK_OVERFLOW_STATUS,
     }
-}
-
-#[allow(unsafe_code, reason = "Descriptors arrive as bare numbers")]
-fn receive_datagram(socket: &OwnedFd) -> std::io::Result<(Vec<u8>, Vec<OwnedFd>)> {
-    use std::os::fd::FromRawFd;
-    let mut buffer = vec![0; ZYGOTE_FRAME_BYTES_MAX as usize];
-    let mut space = nix::cmsg_space!([std::os::fd::RawFd; 2]);
-    let mut parts = [IoSliceMut::new(&mut buffer)];
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
-    let mut descriptors = Vec::new();
-    for control in message.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(numbers) = control {
-            // SAFETY: the kernel has just made these for us, and nobody else knows their numbers.
-            descriptors.extend(numbers.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }));
-        }
-    }
-    let bytes = message.bytes;
-    buffer.truncate(bytes);
-    Ok((buffer, descriptors))
 }

@@ -14,7 +14,7 @@ mod wire;
 use std::process::ExitCode;
 
 use lockhouse_protocol::{CodeError, Job, Outcome};
-use lockhouse_worker::engine::Engine;
+use lockhouse_worker::engine::{Engine, EngineError};
 use lockhouse_worker::sandbox::{Layers, Sandboxed};
 use lockhouse_worker::tool_host::ToolHost;
 
@@ -27,7 +27,7 @@ struct Peer {
 }
 
 impl Engine for Peer {
-    fn prepare(&mut self, _: &[String]) -> Result<String, String> {
+    fn prepare(&mut self, _: &[String]) -> Result<String, EngineError> {
         early::prepare(&self.called)
     }
 

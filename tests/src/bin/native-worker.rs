@@ -9,7 +9,7 @@ use std::ffi::c_long;
 use std::os::fd::AsRawFd;
 
 use lockhouse_protocol::{CodeError, Job, Outcome};
-use lockhouse_worker::engine::Engine;
+use lockhouse_worker::engine::{Engine, EngineError};
 use lockhouse_worker::sandbox::{Layer, Layers, Sandboxed};
 use lockhouse_worker::tool_host::ToolHost;
 use lockhouse_worker::zygote;
@@ -22,8 +22,8 @@ const INHERITED: i32 = 200;
 struct Native;
 
 impl Engine for Native {
-    fn prepare(&mut self, _preload: &[String]) -> Result<String, String> {
-        let file = std::fs::File::open("/proc/self/status").map_err(|error| error.to_string())?;
+    fn prepare(&mut self, _preload: &[String]) -> Result<String, EngineError> {
+        let file = std::fs::File::open("/proc/self/status").map_err(EngineError::new)?;
         // SAFETY: the number is unused; it stays open as long as the process lives.
         unsafe { libc::dup2(file.as_raw_fd(), INHERITED) };
         Ok(format!("{} native attacks", ATTACKS.len()))

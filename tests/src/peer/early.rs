@@ -1,14 +1,15 @@
 //! What a peer does before it has code, by the name that it was started under.
 
 use lockhouse_protocol::{FromWorker, Outcome, Request, Stream};
+use lockhouse_worker::engine::EngineError;
 use nix::sys::signal::Signal;
 
 use crate::wire::{Wire, request};
 
 /// In the zygote.
-pub(crate) fn prepare(called: &str) -> Result<String, String> {
+pub(crate) fn prepare(called: &str) -> Result<String, EngineError> {
     match called {
-        "refuses-to-start" => Err("refuses to start\u{1b}[31m".into()),
+        "refuses-to-start" => Err(EngineError::new("refuses to start\u{1b}[31m")),
         "ends-in-the-zygote" => std::process::exit(9),
         "has-a-long-name" => Ok("long ".repeat(20_000)),
         _ => Ok("hostile peer".into()),

@@ -4,7 +4,7 @@
 use std::ffi::CString;
 
 use lockhouse_protocol::{CodeError, Job, Outcome};
-use lockhouse_worker::engine::Engine;
+use lockhouse_worker::engine::{Engine, EngineError};
 use lockhouse_worker::sandbox::Sandboxed;
 use lockhouse_worker::tool_host::ToolHost;
 use pyo3::ffi;
@@ -60,10 +60,10 @@ impl PythonEngine {
 }
 
 impl Engine for PythonEngine {
-    fn prepare(&mut self, preload: &[String]) -> Result<String, String> {
+    fn prepare(&mut self, preload: &[String]) -> Result<String, EngineError> {
         Python::attach(|py| {
             let prepared = self.runner.bind(py).call_method1("preload", (preload.to_vec(),));
-            prepared.and_then(|runtime| runtime.extract()).map_err(|error| error.to_string())
+            prepared.and_then(|runtime| runtime.extract()).map_err(EngineError::new)
         })
     }
 

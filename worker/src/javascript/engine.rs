@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 
 use lockhouse_protocol::{ExecutionId, Job, Outcome};
-use lockhouse_worker::engine::Engine;
+use lockhouse_worker::engine::{Engine, EngineError};
 use lockhouse_worker::sandbox::Sandboxed;
 use lockhouse_worker::tool_host::ToolHost;
 use rquickjs::{Result, Runtime};
@@ -38,6 +38,10 @@ const WARM_UP: &str = r#"
     }
     await main(rows);
 "#;
+
+#[derive(Debug, thiserror::Error)]
+#[error("QuickJS does not start: {0}")]
+struct NotStarted(rquickjs::Error);
 
 /// JavaScript and TypeScript.
 #[derive(Default)]
@@ -99,9 +103,9 @@ impl Interpreter {
 
 impl Engine for JavaScript {
     /// The realm is made here, once: workers find it ready. Its randomness comes later.
-    fn prepare(&mut self, _preload: &[String]) -> std::result::Result<String, String> {
-        let told = |error: rquickjs::Error| format!("QuickJS does not start: {error}");
-        let interpreter = Interpreter::new(MEMORY_BYTES).map_err(told)?;
+    fn prepare(&mut self, _preload: &[String]) -> std::result::Result<String, EngineError> {
+        let not_started = |error| EngineError::new(NotStarted(error));
+        let interpreter = Interpreter::new(MEMORY_BYTES).map_err(not_started)?;
         interpreter.warm();
         self.interpreter = Some(interpreter);
         Ok(format!("QuickJS-NG {}, TypeScript by oxc", realm::version()))

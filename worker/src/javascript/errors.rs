@@ -3,36 +3,18 @@
 use lockhouse_protocol::CodeError;
 use rquickjs::{Ctx, Function, Object, Value};
 
-use super::excerpts::excerpt;
 use super::hints::Hints;
 use super::mistakes;
 use super::positions::{Place, Positions};
 use super::subjects;
-use super::typescript::{GENERATED, GENERATED_SKILL, SyntaxError};
-
-/// What people see as the file's name.
-const SHOWN: &str = "code.ts";
-/// The same of a skill, whose name follows.
-const SHOWN_SKILL: &str = "skills/";
-
-/// The file's name of an earlier program of the session, around the number of its run.
-const EARLIER: &str = "code-";
-const EXTENSION: &str = ".ts";
+use super::traceback::{self, StackFrame};
+use super::typescript::SyntaxError;
 
 /// The longest message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 4096;
 
 /// The longest name of an error, in bytes.
 const KIND_BYTES_MAX: usize = 100;
-
-/// The longest name of a function in a traceback, in characters.
-const NAME_CHARACTERS_MAX: usize = 80;
-
-/// The longest traceback, in frames.
-const FRAMES_MAX: usize = 20;
-
-/// Frames alike that are shown one after the other.
-const ALIKE_MAX: usize = 3;
 
 /// Causes of an error that are told.
 const CAUSES_MAX: usize = 3;
@@ -46,7 +28,7 @@ pub(super) fn plain(kind: &str, message: impl Into<String>) -> CodeError {
 pub(super) fn syntax(source: &str, error: SyntaxError) -> CodeError {
     let mut description = plain("SyntaxError", error.message);
     truncate(&mut description.message, MESSAGE_BYTES_MAX);
-    description.traceback = error.place.map(|place| at(place, source));
+    description.traceback = error.place.map(|place| traceback::place_with_line(place, source));
     description.hint = mistakes::hint(source, &description.message, error.place).map(str::to_owned);
     point(&mut description, error.place);
     description
@@ -54,34 +36,17 @@ pub(super) fn syntax(source: &str, error: SyntaxError) -> CodeError {
 
 /// Adds where it happened, from a stack of QuickJS. `class` is the error's own: making it is no step of the program's.
 pub(super) fn locate(error: &mut CodeError, stack: &str, positions: Option<&Positions>, class: &str) {
-    let is_made = |frame: &Frame| !class.is_empty() && frame.name == class;
-    let frames: Vec<Frame> = frames(stack, positions).skip_while(is_made).collect();
-    point(error, frames.iter().find(|frame| frame.of == Of::Program).map(|frame| frame.place));
-    error.traceback = (!frames.is_empty()).then(|| traceback(&frames, positions));
+    let is_made = |frame: &StackFrame| !class.is_empty() && frame.name == class;
+    let frames: Vec<StackFrame> = traceback::frames(stack, positions).skip_while(is_made).collect();
+    point(error, traceback::place_in_program(&frames));
+    error.traceback = (!frames.is_empty()).then(|| traceback::with_lines(&frames, positions));
 }
 
 /// Adds where it happened, with the line.
 pub(super) fn mark(error: &mut CodeError, place: Option<Place>, positions: Option<&Positions>) {
     point(error, place);
-    error.traceback = place.zip(positions).map(|(place, positions)| at(place, positions.source()));
-}
-
-/// Frames with their lines, innermost first.
-fn traceback(frames: &[Frame], positions: Option<&Positions>) -> String {
-    let mut told: Vec<String> = Vec::new();
-    for alike in frames.chunk_by(|one, other| one == other) {
-        told.extend(alike.iter().take(ALIKE_MAX).map(|frame| frame.with_line(positions)));
-        if alike.len() > ALIKE_MAX {
-            told.push(format!("    … {} more like it", alike.len() - ALIKE_MAX));
-        }
-    }
-    told.join("\n")
-}
-
-/// A place of the program and its line.
-fn at(place: Place, source: &str) -> String {
-    let frame = Frame { name: "", of: Of::Program, place }.alone();
-    excerpt(source, place).map_or(frame.clone(), |excerpt| format!("{frame}\n{excerpt}"))
+    error.traceback =
+        place.zip(positions).map(|(place, positions)| traceback::place_with_line(place, positions.source()));
 }
 
 /// Adds where it happened.
@@ -102,15 +67,7 @@ pub(super) fn thrown<'js>(
         .as_object()
         .filter(|object| value.is_error() || object.contains_key("message").unwrap_or(false))
     else {
-        ctx.catch();
-        let thrown =
-            call_for_text(ctx, functions, "inspect", value).unwrap_or_else(|| value.type_name().to_owned());
-        let mut error = plain("Error", format!("the program threw {thrown}"));
-        truncate(&mut error.message, MESSAGE_BYTES_MAX);
-        let place = positions.and_then(|positions| subjects::only_odd_throw(positions.source()));
-        mark(&mut error, place, positions);
-        error.hint = Some("throw an Error, and its line is known: throw new Error(\"…\")".to_owned());
-        return error;
+        return thrown_value(ctx, functions, value, positions);
     };
     let read = |key: &str| {
         let property = object.get::<_, Value>(key).ok();
@@ -135,7 +92,10 @@ pub(super) fn thrown<'js>(
     let class = object.get::<_, Object>("constructor").and_then(|class| class.get::<_, String>("name"));
     let mut class = class.inspect_err(|_| drop(ctx.catch())).unwrap_or_default();
     if error.message.starts_with("class constructors must be invoked") {
-        class = frames(&stack, positions).next().map(|frame| frame.name.to_owned()).unwrap_or_default();
+        class = traceback::frames(&stack, positions)
+            .next()
+            .map(|frame| frame.name.to_owned())
+            .unwrap_or_default();
     }
     if error.message.is_empty() {
         error.message = "thrown without a message".to_owned();
@@ -148,6 +108,24 @@ pub(super) fn thrown<'js>(
         error.traceback =
             Some(error.traceback.map_or(causes.clone(), |frames| format!("{frames}\n{causes}")));
     }
+    error
+}
+
+/// Describes what was thrown and is no error.
+fn thrown_value<'js>(
+    ctx: &Ctx<'js>,
+    functions: &Object<'js>,
+    value: &Value<'js>,
+    positions: Option<&Positions>,
+) -> CodeError {
+    ctx.catch();
+    let thrown =
+        call_for_text(ctx, functions, "inspect", value).unwrap_or_else(|| value.type_name().to_owned());
+    let mut error = plain("Error", format!("the program threw {thrown}"));
+    truncate(&mut error.message, MESSAGE_BYTES_MAX);
+    let place = positions.and_then(|positions| subjects::only_odd_throw(positions.source()));
+    mark(&mut error, place, positions);
+    error.hint = Some("throw an Error, and its line is known: throw new Error(\"…\")".to_owned());
     error
 }
 
@@ -170,8 +148,8 @@ fn causes<'js>(
         let (mut name, mut message, stack) = (read("name"), read("message"), read("stack"));
         truncate(&mut name, KIND_BYTES_MAX);
         truncate(&mut message, MESSAGE_BYTES_MAX / 8);
-        let frames: Vec<Frame> = frames(&stack, positions).collect();
-        let frames = traceback(&frames, positions);
+        let frames: Vec<StackFrame> = traceback::frames(&stack, positions).collect();
+        let frames = traceback::with_lines(&frames, positions);
         told.push(format!("  caused by {name}: {message}\n{frames}").trim_end().to_owned());
         next = cause.get::<_, Option<Object>>("cause");
     }
@@ -191,110 +169,6 @@ fn call_for_text<'js>(
         ctx.catch();
     }
     text.ok().flatten()
-}
-
-/// The program's line in a stack of QuickJS: that of its innermost frame.
-pub(super) fn line(stack: &str, positions: Option<&Positions>) -> Option<u32> {
-    own_place(stack, positions).map(|place| place.line)
-}
-
-/// The innermost place in the program that runs.
-fn own_place(stack: &str, positions: Option<&Positions>) -> Option<Place> {
-    frames(stack, positions).find(|frame| frame.of == Of::Program).map(|frame| frame.place)
-}
-
-/// The frames of a stack that are the program's own, in its own positions.
-pub(super) fn user_frames(stack: &str, positions: Option<&Positions>) -> Vec<String> {
-    frames(stack, positions).map(|frame| frame.alone()).collect()
-}
-
-/// Where a frame is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Of<'s> {
-    /// In the program that runs.
-    Program,
-    /// In an earlier one of its session.
-    Earlier(u32),
-    /// In a skill that is imported.
-    Skill(&'s str),
-}
-
-impl Of<'_> {
-    fn shown(self) -> String {
-        match self {
-            Self::Program => SHOWN.to_owned(),
-            Self::Earlier(run) => format!("{EARLIER}{run}{EXTENSION}"),
-            Self::Skill(name) => format!("{SHOWN_SKILL}{name}{EXTENSION}"),
-        }
-    }
-}
-
-/// A frame of the code that people wrote.
-#[derive(PartialEq, Eq)]
-struct Frame<'s> {
-    name: &'s str,
-    of: Of<'s>,
-    place: Place,
-}
-
-impl Frame<'_> {
-    fn alone(&self) -> String {
-        let (file, Place { line, column }) = (self.of.shown(), self.place);
-        match self.name {
-            "" | "<anonymous>" => format!("    at {file}:{line}:{column}"),
-            name => {
-                let name: String = name.chars().take(NAME_CHARACTERS_MAX).collect();
-                format!("    at {name} ({file}:{line}:{column})")
-            }
-        }
-    }
-
-    /// With the line of the text that it is in.
-    fn with_line(&self, positions: Option<&Positions>) -> String {
-        let of = match self.of {
-            Of::Program => positions,
-            Of::Earlier(run) => positions.and_then(|positions| positions.earlier(run)),
-            Of::Skill(name) => positions.and_then(|positions| positions.skill(name)),
-        };
-        let frame = self.alone();
-        let line = of.and_then(|positions| excerpt(positions.source(), self.place));
-        line.map_or(frame.clone(), |line| format!("{frame}\n{line}"))
-    }
-}
-
-/// The program's frames. Those that were translated before stay as they are.
-fn frames<'s>(stack: &'s str, positions: Option<&'s Positions>) -> impl Iterator<Item = Frame<'s>> {
-    let frame = move |(depth, line): (usize, &'s str)| {
-        let frame = line.trim().strip_prefix("at ")?.trim_end_matches(')');
-        let (before, column) = frame.rsplit_once(':')?;
-        let (before, line) = before.rsplit_once(':')?;
-        let place = Place { line: line.parse().ok()?, column: column.parse().ok()? };
-        let (name, file) = before.rsplit_once('(').unwrap_or(("", before));
-        let name = name.trim_end();
-        if let Some(skill) = file.strip_prefix(GENERATED_SKILL) {
-            let positions = positions?.skill(skill)?;
-            // All but the innermost are at a call.
-            let place = positions.of_call(positions.submitted(place)?, depth == 0);
-            return Some(Frame { name, of: Of::Skill(skill), place });
-        }
-        if let Some(run) = file.strip_prefix(GENERATED) {
-            let run = run.strip_prefix('-').and_then(|run| run.parse().ok());
-            let positions = positions?;
-            let (earlier, place) = positions.submitted_in(run, place)?;
-            let of = earlier.map_or(Some(positions), |run| positions.earlier(run))?;
-            let place = of.of_call(place, depth == 0);
-            return Some(Frame { name, of: earlier.map_or(Of::Program, Of::Earlier), place });
-        }
-        let stem = file.strip_suffix(EXTENSION)?;
-        let of = match (stem.strip_prefix(EARLIER), stem.strip_prefix(SHOWN_SKILL)) {
-            _ if file == SHOWN => Of::Program,
-            (Some(run), _) => Of::Earlier(run.parse().ok()?),
-            (_, Some(skill)) => Of::Skill(skill),
-            _ => return None,
-        };
-        Some(Frame { name, of, place })
-    };
-    stack.lines().enumerate().filter_map(frame).take(FRAMES_MAX)
 }
 
 fn truncate(text: &mut String, bytes_max: usize) {

@@ -4,9 +4,9 @@ use lockhouse_protocol::CodeError;
 use rquickjs::function::IntoArgs;
 use rquickjs::{Ctx, FromJs, Function, Object};
 
-use super::errors;
 use super::positions::{Place, Positions};
 use super::subjects::{self, Failing};
+use super::traceback;
 
 /// What everything absent is; a reason and a way out follow.
 const ABSENT: &str = "not available in the Lockhouse sandbox";
@@ -190,8 +190,9 @@ impl<'js> Hints<'_, 'js> {
         if let Some([subject, stack]) = waiting.as_deref()
             && !subject.is_empty()
         {
-            let line =
-                errors::line(stack, self.positions).map(|line| format!(" (line {line})")).unwrap_or_default();
+            let line = traceback::line(stack, self.positions)
+                .map(|line| format!(" (line {line})"))
+                .unwrap_or_default();
             return Some(format!("{subject}{line} has not answered yet: write await before the call"));
         }
         self.ask("answered", ())

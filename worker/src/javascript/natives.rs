@@ -7,11 +7,12 @@ use lockhouse_worker::signals;
 use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
 
+use super::evaluate::evaluate;
 use super::host::Link;
-use super::realm::evaluate;
 use super::requests::Asked;
+use super::skill_source::CutError;
 use super::typescript::{self, GENERATED_SKILL, Translated};
-use super::{base64, errors, requests, skill_source, values};
+use super::{base64, requests, skill_source, traceback, values};
 
 /// What `crypto.getRandomValues` gives at once, as its standard says.
 const RANDOM_BYTES_MAX: u32 = 65_536;
@@ -33,7 +34,7 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Object<'js>
 
     let shared = Rc::clone(link);
     let frames =
-        move |stack: String| errors::user_frames(&stack, shared.positions.borrow().as_ref()).join("\n");
+        move |stack: String| traceback::user_frames(&stack, shared.positions.borrow().as_ref()).join("\n");
     natives.set("frames", Function::new(ctx.clone(), frames)?)?;
     natives.set("searchLimitDefault", SEARCH_LIMIT_DEFAULT)?;
     natives.set("searchLimitMax", SEARCH_LIMIT_MAX)?;
@@ -58,7 +59,7 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> 
         let too_deep = |_| Exception::throw_range(&ctx, "the arguments are nested too deeply for JSON");
         let third = values::portable(third).map_err(too_deep)?;
         let answer = Array::new(ctx.clone())?;
-        let line = errors::line(&stack, shared.positions.borrow().as_ref());
+        let line = traceback::line(&stack, shared.positions.borrow().as_ref());
         match requests::parse(Asked { kind, texts: (first, second, third), timeout_ms, line }) {
             Ok(request) => {
                 let call = shared.host.get().map(|host| host.start(request));
@@ -121,9 +122,9 @@ fn add_skills<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, link: &Rc<Link>) -> Re
     let cut = move |ctx: Ctx<'js>, name: String| -> Result<Array<'js>> {
         let cut = match shared.positions.borrow().as_ref() {
             Some(program) => skill_source::cut(program.source(), &name),
-            None => Err("there is no program".to_owned()),
+            None => Err(CutError::NoProgram),
         };
-        let cut = cut.map_err(|why| Exception::throw_type(&ctx, &why))?;
+        let cut = cut.map_err(|error| Exception::throw_type(&ctx, &error.to_string()))?;
         let answer = Array::new(ctx)?;
         answer.set(0, cut.code)?;
         answer.set(1, cut.free.into_iter().collect::<Vec<_>>())?;

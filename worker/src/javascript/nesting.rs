@@ -26,101 +26,132 @@ struct Level {
 /// or a closing bracket only a parser knows which it is, and it is read as a division: brackets in it would have to be
 /// unbalanced by hundreds to count.
 pub(super) fn too_deep_at(source: &str) -> Option<usize> {
-    let bytes = source.as_bytes();
-    let mut levels = vec![Level::default()];
-    // Whether a line that ended here would go on.
-    let mut continues = false;
-    let mut after_head = false;
-    // Whether a slash would divide.
-    let mut after_operand = false;
-    let mut at = 0;
-    while at < bytes.len() {
-        let start = at;
-        at += 1;
-        let was_after_head = std::mem::take(&mut after_head);
-        let was_after_operand = std::mem::take(&mut after_operand);
-        match bytes[start] {
-            quote @ (b'"' | b'\'') => {
-                at = end_of_string(bytes, at, quote);
-                (continues, after_operand) = (false, true);
-            }
-            b'/' if bytes.get(at) == Some(&b'/') => {
-                at = end_of_line(source, at);
-                after_operand = was_after_operand;
-            }
-            b'/' if bytes.get(at) == Some(&b'*') => {
-                at = end_of_comment(source, at);
-                after_operand = was_after_operand;
-            }
-            b'/' if !was_after_operand && let Some(end) = end_of_regular_expression(bytes, at) => {
-                at = end;
-                (continues, after_operand) = (false, true);
-            }
-            b'(' | b'[' | b'{' => {
-                levels.push(Level { heads_statement: was_after_head, ..Level::default() });
-                continues = true;
-            }
-            b')' | b']' | b'}' => {
-                let level = levels.pop().unwrap_or_default();
-                (continues, after_operand) = (level.heads_statement, !level.heads_statement);
-                if levels.is_empty() {
-                    levels.push(Level::default());
-                }
-                if level.in_template && bytes[start] == b'}' {
-                    at = end_of_text(bytes, at, &mut levels);
-                } else if bytes[start] == b'}' && !is_else(source, at) {
-                    reset(&mut levels);
-                }
-            }
-            b';' | b',' => reset(&mut levels),
-            // A statement may end without a semicolon.
-            b'\n' if !continues && operand_follows(source, at) => reset(&mut levels),
-            b'\n' | b'\r' => after_operand = was_after_operand,
-            first if in_word(first) => {
-                at = end_of_word(bytes, at);
-                let word = &bytes[start..at];
-                continues = is_nesting_word(word);
-                after_head = matches!(word, b"if" | b"for" | b"while" | b"with");
-                after_operand = !continues && !matches!(word, b"return" | b"throw" | b"case");
-                if continues {
-                    count(&mut levels);
-                }
-            }
-            sign @ (b'+' | b'-') if was_after_operand && bytes.get(at) == Some(&sign) => {
-                at += 1;
-                count(&mut levels);
-                (continues, after_operand) = (false, true);
-            }
-            b'!' | b'~' | b'+' | b'-' | b'*' | b'/' | b'%' | b'=' | b'<' | b'>' | b'?' | b':' | b'.'
-            | b'&' | b'|' | b'^' | b'@' => {
-                count(&mut levels);
-                continues = true;
-            }
-            b'`' => {
-                count(&mut levels);
-                at = end_of_text(bytes, at, &mut levels);
-                (continues, after_operand) = (false, true);
-            }
-            b' ' | b'\t' => (after_head, after_operand) = (was_after_head, was_after_operand),
-            _ => {}
-        }
-        let is_long = levels.last().is_some_and(|level| level.operators > OPERATORS_MAX);
-        if is_long || levels.len() > BRACKETS_MAX {
+    let mut scan = Scan::of(source);
+    while scan.at < source.len() {
+        let start = scan.at;
+        scan.read_token();
+        if scan.is_too_deep() {
             return Some(start);
         }
     }
     None
 }
 
-fn count(levels: &mut [Level]) {
-    if let Some(level) = levels.last_mut() {
-        level.operators += 1;
-    }
+/// How far a source is read, and what is open there.
+struct Scan<'s> {
+    source: &'s str,
+    /// The next byte.
+    at: usize,
+    /// Never empty.
+    levels: Vec<Level>,
+    /// Whether a line that ended here would go on.
+    continues: bool,
+    /// Whether the last token was `if` or the like, which a bracket follows.
+    after_head: bool,
+    /// Whether a slash would divide.
+    after_operand: bool,
 }
 
-fn reset(levels: &mut [Level]) {
-    if let Some(level) = levels.last_mut() {
-        level.operators = 0;
+impl<'s> Scan<'s> {
+    fn of(source: &'s str) -> Self {
+        let levels = vec![Level::default()];
+        Self { source, at: 0, levels, continues: false, after_head: false, after_operand: false }
+    }
+
+    fn is_too_deep(&self) -> bool {
+        let is_long = self.levels.last().is_some_and(|level| level.operators > OPERATORS_MAX);
+        is_long || self.levels.len() > BRACKETS_MAX
+    }
+
+    fn read_token(&mut self) {
+        let bytes = self.source.as_bytes();
+        let first = bytes[self.at];
+        self.at += 1;
+        let next = bytes.get(self.at).copied();
+        let was_after_head = std::mem::take(&mut self.after_head);
+        let was_after_operand = std::mem::take(&mut self.after_operand);
+        match first {
+            quote @ (b'"' | b'\'') => self.operand_until(end_of_string(bytes, self.at, quote)),
+            b'/' if next == Some(b'/') => {
+                self.at = end_of_line(self.source, self.at);
+                self.after_operand = was_after_operand;
+            }
+            b'/' if next == Some(b'*') => {
+                self.at = end_of_comment(self.source, self.at);
+                self.after_operand = was_after_operand;
+            }
+            b'/' if !was_after_operand && let Some(end) = end_of_regular_expression(bytes, self.at) => {
+                self.operand_until(end);
+            }
+            b'(' | b'[' | b'{' => {
+                self.levels.push(Level { heads_statement: was_after_head, ..Level::default() });
+                self.continues = true;
+            }
+            b')' | b']' | b'}' => self.close(first),
+            b';' | b',' => self.reset(),
+            // A statement may end without a semicolon.
+            b'\n' if !self.continues && operand_follows(self.source, self.at) => self.reset(),
+            b'\n' | b'\r' => self.after_operand = was_after_operand,
+            first if in_word(first) => self.read_word(),
+            sign @ (b'+' | b'-') if was_after_operand && next == Some(sign) => {
+                self.count();
+                self.operand_until(self.at + 1);
+            }
+            b'!' | b'~' | b'+' | b'-' | b'*' | b'/' | b'%' | b'=' | b'<' | b'>' | b'?' | b':' | b'.'
+            | b'&' | b'|' | b'^' | b'@' => {
+                self.count();
+                self.continues = true;
+            }
+            b'`' => {
+                self.count();
+                let end = end_of_text(bytes, self.at, &mut self.levels);
+                self.operand_until(end);
+            }
+            b' ' | b'\t' => (self.after_head, self.after_operand) = (was_after_head, was_after_operand),
+            _ => {}
+        }
+    }
+
+    fn operand_until(&mut self, end: usize) {
+        self.at = end;
+        (self.continues, self.after_operand) = (false, true);
+    }
+
+    fn close(&mut self, bracket: u8) {
+        let level = self.levels.pop().unwrap_or_default();
+        (self.continues, self.after_operand) = (level.heads_statement, !level.heads_statement);
+        if self.levels.is_empty() {
+            self.levels.push(Level::default());
+        }
+        if level.in_template && bracket == b'}' {
+            self.at = end_of_text(self.source.as_bytes(), self.at, &mut self.levels);
+        } else if bracket == b'}' && !is_else(self.source, self.at) {
+            self.reset();
+        }
+    }
+
+    fn read_word(&mut self) {
+        let (bytes, start) = (self.source.as_bytes(), self.at - 1);
+        self.at = end_of_word(bytes, self.at);
+        let word = &bytes[start..self.at];
+        self.continues = is_nesting_word(word);
+        self.after_head = matches!(word, b"if" | b"for" | b"while" | b"with");
+        self.after_operand = !self.continues && !matches!(word, b"return" | b"throw" | b"case");
+        if self.continues {
+            self.count();
+        }
+    }
+
+    fn count(&mut self) {
+        if let Some(level) = self.levels.last_mut() {
+            level.operators += 1;
+        }
+    }
+
+    fn reset(&mut self) {
+        if let Some(level) = self.levels.last_mut() {
+            level.operators = 0;
+        }
     }
 }
 

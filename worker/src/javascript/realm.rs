@@ -5,9 +5,9 @@ use std::ffi::CStr;
 use std::rc::Rc;
 
 use lockhouse_worker::signals;
-use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Function, Object, Persistent, Result, Runtime, Value};
 
+use super::evaluate::evaluate;
 use super::host::Link;
 use super::natives;
 
@@ -91,30 +91,6 @@ impl Realm {
     ) -> std::result::Result<R, E> {
         self.context.with(|ctx| body(&ctx, &self.functions.clone().restore(&ctx)?))
     }
-}
-
-/// Evaluates sloppy source text under a name that stacks show.
-///
-/// # Errors
-/// What it throws.
-pub(super) fn evaluate_sloppy<'js, V: rquickjs::FromJs<'js>>(
-    ctx: &Ctx<'js>,
-    name: String,
-    source: &str,
-) -> Result<V> {
-    let mut options = EvalOptions::default();
-    (options.filename, options.strict) = (Some(name), false);
-    ctx.eval_with_options(source, options)
-}
-
-/// Evaluates source text under a name that stacks show.
-///
-/// # Errors
-/// What it throws.
-pub(super) fn evaluate<'js, V: rquickjs::FromJs<'js>>(ctx: &Ctx<'js>, name: &str, source: &str) -> Result<V> {
-    let mut options = EvalOptions::default();
-    options.filename = Some(name.to_owned());
-    ctx.eval_with_options(source, options)
 }
 
 /// The version of QuickJS-NG.

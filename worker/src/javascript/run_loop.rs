@@ -12,7 +12,8 @@ use rquickjs::{Array, Ctx, Error, Function, Object, Persistent, Promise, Runtime
 
 use super::ending::End;
 use super::errors;
-use super::realm::{Realm, Rejections, evaluate, evaluate_sloppy};
+use super::evaluate::{evaluate, evaluate_sloppy};
+use super::realm::{Realm, Rejections};
 use super::typescript::{self, GENERATED};
 use super::{requests, values};
 

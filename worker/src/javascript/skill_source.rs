@@ -48,6 +48,22 @@ const LANGUAGE: [&str; 27] = [
 const OTHERWISE: &str =
     "pass it as a parameter, or give the whole source: skills.save({ name, description, code })";
 
+/// Why a definition cannot stand alone as a module.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CutError {
+    #[error("there is no program")]
+    NoProgram,
+    #[error(
+        "{0} is not defined by a function, class or const at the top of this program; move it there, or give its \
+         source: skills.save({{ name, description, code }})"
+    )]
+    Undefined(String),
+    #[error("{name} on line {line} cannot be saved: {why}; {OTHERWISE}")]
+    Unsaveable { name: String, line: u32, why: &'static str },
+    #[error("line {user} uses what line {line} sets, and {why}; {OTHERWISE}")]
+    Uses { user: u32, line: u32, why: &'static str },
+}
+
 /// A module's source.
 pub(super) struct Cut {
     pub(super) code: String,
@@ -58,14 +74,9 @@ pub(super) struct Cut {
 /// Cuts the definition of a name at the top of the program out of it.
 ///
 /// # Errors
-/// Why it cannot stand alone, in words.
-pub(super) fn cut(source: &str, name: &str) -> Result<Cut, String> {
-    let absent = || {
-        format!(
-            "{name} is not defined by a function, class or const at the top of this program; move it there, or give its \
-             source: skills.save({{ name, description, code }})"
-        )
-    };
+/// Why it cannot stand alone.
+pub(super) fn cut(source: &str, name: &str) -> Result<Cut, CutError> {
+    let absent = || CutError::Undefined(name.to_owned());
     if nesting::too_deep_at(source).is_some() {
         return Err(absent());
     }
@@ -85,9 +96,10 @@ pub(super) fn cut(source: &str, name: &str) -> Result<Cut, String> {
             continue;
         }
         if let Err(why) = stands_alone(&program.body[at], semantic.scoping()) {
+            let line = line(at);
             return Err(match needed_on {
-                None => format!("{name} on line {} cannot be saved: {why}; {OTHERWISE}", line(at)),
-                Some(user) => format!("line {user} uses what line {} sets, and {why}; {OTHERWISE}", line(at)),
+                None => CutError::Unsaveable { name: name.to_owned(), line, why },
+                Some(user) => CutError::Uses { user, line, why },
             });
         }
         free.extend(statements.free.get(&at).into_iter().flatten().map(|name| (*name).to_owned()));
@@ -266,7 +278,7 @@ mod tests {
             ("nothing", "is not defined"),
             ("", "is not defined"),
         ] {
-            let told = cut(PROGRAM, name).err().unwrap_or_default();
+            let told = cut(PROGRAM, name).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(told.contains(why), "{name}: {told}");
         }
     }

@@ -25,6 +25,9 @@ pub(super) const GENERATED: &str = "lockhouse:code";
 /// The same for the code of a skill, whose name follows.
 pub(super) const GENERATED_SKILL: &str = "lockhouse:skills/";
 
+/// What the transformer and the map of positions call the submitted code.
+const FILE: &str = "code.ts";
+
 /// `with` is for sloppy code; the program itself is not.
 const STRICT: &str = "\"use strict\";";
 
@@ -43,6 +46,12 @@ pub(super) struct SyntaxError {
     pub(super) message: String,
     /// Where in the submitted code.
     pub(super) place: Option<Place>,
+}
+
+impl SyntaxError {
+    fn at(source: &str, span: Span, message: impl Into<String>) -> Self {
+        Self { message: message.into(), place: Some(Place::of(source, span.start as usize)) }
+    }
 }
 
 /// Translates a program.
@@ -71,22 +80,30 @@ enum Form {
     Skill,
 }
 
+impl Form {
+    /// What stands before and behind the code. A skill gives what it has exported, which is written as `exported`.
+    fn wrapping(self, exported: &str) -> (String, String) {
+        match self {
+            Self::Program => (
+                format!("(({MODULE}, {IMPORT}, {AWAITING}) => [async () => {{\n"),
+                format!("\n}}, () => {AWAITING}])"),
+            ),
+            Self::Session => (
+                format!(
+                    "(({MODULE}, {IMPORT}, {SCOPE}, {DECLARE}, {AWAITING}) => {{ with ({SCOPE}) return [async () => {{ {STRICT}\n"
+                ),
+                format!("\n}}, () => {AWAITING}] }})"),
+            ),
+            Self::Skill => (
+                format!("(({MODULE}, {IMPORT}, {AWAITING}) => {{ {STRICT}\n"),
+                format!("\nreturn {exported};\n}})"),
+            ),
+        }
+    }
+}
+
 fn translate_as(source: &str, form: Form) -> Result<Translated, SyntaxError> {
-    let in_session = form == Form::Session;
-    if let Some(at) = nesting::too_deep_at(source) {
-        return Err(SyntaxError {
-            message: "the program is nested too deeply".to_owned(),
-            place: Some(Place::of(source, at)),
-        });
-    }
-    // It would be a template that an empty one makes.
-    if source.trim_start().starts_with("```") {
-        let at = source.find('`').unwrap_or_default();
-        return Err(SyntaxError {
-            message: "a Markdown fence is no TypeScript".to_owned(),
-            place: Some(Place::of(source, at)),
-        });
-    }
+    check_text(source)?;
     let allocator = Allocator::default();
     let kind = SourceType::ts().with_module(true);
     let options =
@@ -95,96 +112,113 @@ fn translate_as(source: &str, form: Form) -> Result<Translated, SyntaxError> {
     refuse(source, &parsed.diagnostics)?;
     let mut program = parsed.program;
     let calls = Calls::of(&program);
+    check_modules(source, &program, form)?;
 
     let builder = AstBuilder::new(&allocator);
-    let place = |span: Span| Place::of(source, span.start as usize);
-    let wrong = |message: &str, span| SyntaxError { message: message.to_owned(), place: Some(place(span)) };
-    if source.contains("import")
-        && let Some(span) = modules::misplaced_import(&program)
-    {
-        return Err(wrong(
-            "an import stands at the top of the program, and not within a function or block",
-            span,
-        ));
-    }
     let exports = modules::Exports::of(&program);
-    if form == Form::Skill
-        && let Some(span) = modules::awaits_at_the_top(&program)
-    {
-        return Err(wrong(
-            "a skill cannot await outside of a function: it does nothing before it is called",
-            span,
-        ));
+    rewrite(source, &mut program, &builder, form)?;
+    let exported = remove_types(source, &mut program, &allocator, form, &exports)?;
+    // After the transformation, which has removed the imports that only types used.
+    let (mut head, tail) = form.wrapping(&exported);
+    let imports = modules::take_imports(&mut program, &mut head, form == Form::Session);
+    if form == Form::Session {
+        session_names::keep(&mut program, &builder);
     }
-    modules::drop_exports(&mut program, &builder)
-        .map_err(|span| wrong("a program cannot re-export from a module: import it and use it here", span))?;
-    marks::mark(&mut program, &builder)
-        .map_err(|span| wrong(&format!("names that start with {RESERVED} are the sandbox's own"), span))?;
+    let options = CodegenOptions {
+        comments: CommentOptions::disabled(),
+        source_map_path: Some(FILE.into()),
+        ..CodegenOptions::default()
+    };
+    let generated = Codegen::new().with_options(options).build(&program);
+    let mappings = generated.map.iter().flat_map(|map| {
+        map.get_tokens().map(|token| Mapping {
+            generated: (token.get_dst_line(), token.get_dst_col()),
+            submitted: (token.get_src_line(), token.get_src_col()),
+        })
+    });
+    let imports = imports.into_iter().map(|span| Place::of(source, span.start as usize)).collect();
+    let positions = Positions::new(source, imports, calls, mappings);
+    Ok(Translated { javascript: head + &generated.code + &tail, positions })
+}
+
+/// What is to be found before anything parses.
+fn check_text(source: &str) -> Result<(), SyntaxError> {
+    let wrong = |message: &str, at: usize| {
+        Err(SyntaxError { message: message.to_owned(), place: Some(Place::of(source, at)) })
+    };
+    if let Some(at) = nesting::too_deep_at(source) {
+        return wrong("the program is nested too deeply", at);
+    }
+    // It would be a template that an empty one makes.
+    if source.trim_start().starts_with("```") {
+        return wrong("a Markdown fence is no TypeScript", source.find('`').unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// Imports and top-level `await` where they cannot stand.
+fn check_modules(source: &str, program: &Program, form: Form) -> Result<(), SyntaxError> {
+    if source.contains("import")
+        && let Some(span) = modules::misplaced_import(program)
+    {
+        let words = "an import stands at the top of the program, and not within a function or block";
+        return Err(SyntaxError::at(source, span, words));
+    }
+    if form == Form::Skill
+        && let Some(span) = modules::awaits_at_the_top(program)
+    {
+        let words = "a skill cannot await outside of a function: it does nothing before it is called";
+        return Err(SyntaxError::at(source, span, words));
+    }
+    Ok(())
+}
+
+/// Makes of a module what can stand in a function.
+fn rewrite<'a>(
+    source: &str,
+    program: &mut Program<'a>,
+    builder: &AstBuilder<'a>,
+    form: Form,
+) -> Result<(), SyntaxError> {
+    modules::drop_exports(program, builder).map_err(|span| {
+        SyntaxError::at(source, span, "a program cannot re-export from a module: import it and use it here")
+    })?;
+    marks::mark(program, builder).map_err(|span| {
+        SyntaxError::at(source, span, format!("names that start with {RESERVED} are the sandbox's own"))
+    })?;
     // A program without the word cannot hold the expression, and most do not.
     if source.contains("import") {
-        modules::replace_dynamic_imports(&mut program, &builder);
+        modules::replace_dynamic_imports(program, builder);
     }
     if form != Form::Skill {
-        return_last_expression(&mut program, &builder);
+        return_last_expression(program, builder);
     }
+    Ok(())
+}
 
+/// TypeScript becomes JavaScript. Gives the object of what is exported, as it is written.
+fn remove_types<'a>(
+    source: &str,
+    program: &mut Program<'a>,
+    allocator: &'a Allocator,
+    form: Form,
+    exports: &modules::Exports,
+) -> Result<String, SyntaxError> {
     let semantic =
-        SemanticBuilder::new_compiler().with_enum_eval(true).with_check_syntax_error(true).build(&program);
+        SemanticBuilder::new_compiler().with_enum_eval(true).with_check_syntax_error(true).build(program);
     refuse(source, &semantic.diagnostics)?;
     let scoping = semantic.semantic.into_scoping();
     let exported = exports.written(&scoping);
     let mut options = TransformOptions::default();
-    if in_session {
+    if form == Form::Session {
         // What this program imports may be for the next one.
         options.typescript.only_remove_type_imports = true;
     } else {
-        modules::keep_unused_imports(&mut program, &scoping);
+        modules::keep_unused_imports(program, &scoping);
     }
-    let path = Path::new("code.ts");
-    let transformed = Transformer::new(&allocator, path, &options).build_with_scoping(scoping, &mut program);
-    refuse(source, &transformed.diagnostics)?;
-
-    // After the transformation, which has removed the imports that only types used.
-    let (mut head, tail) = match form {
-        Form::Program => (
-            format!("(({MODULE}, {IMPORT}, {AWAITING}) => [async () => {{\n"),
-            format!("\n}}, () => {AWAITING}])"),
-        ),
-        Form::Session => (
-            format!(
-                "(({MODULE}, {IMPORT}, {SCOPE}, {DECLARE}, {AWAITING}) => {{ with ({SCOPE}) return [async () => {{ {STRICT}\n"
-            ),
-            format!("\n}}, () => {AWAITING}] }})"),
-        ),
-        Form::Skill => (
-            format!("(({MODULE}, {IMPORT}, {AWAITING}) => {{ {STRICT}\n"),
-            format!("\nreturn {exported};\n}})"),
-        ),
-    };
-    let imports = modules::take_imports(&mut program, &mut head, in_session).into_iter().map(place).collect();
-    if in_session {
-        session_names::keep(&mut program, &builder);
-    }
-    let generated = Codegen::new()
-        .with_options(CodegenOptions {
-            comments: CommentOptions::disabled(),
-            source_map_path: Some(path.to_owned()),
-            ..CodegenOptions::default()
-        })
-        .build(&program);
-    let positions = Positions::new(
-        source,
-        imports,
-        calls,
-        generated.map.iter().flat_map(|map| {
-            map.get_tokens().map(|token| Mapping {
-                generated: (token.get_dst_line(), token.get_dst_col()),
-                submitted: (token.get_src_line(), token.get_src_col()),
-            })
-        }),
-    );
-    let javascript = head + &generated.code + &tail;
-    Ok(Translated { javascript, positions })
+    let transformer = Transformer::new(allocator, Path::new(FILE), &options);
+    refuse(source, &transformer.build_with_scoping(scoping, program).diagnostics)?;
+    Ok(exported)
 }
 
 /// The first of several diagnostics is the one that helps; the rest often follow from it.

@@ -4,8 +4,8 @@ use lockhouse_protocol::ServerName;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::permitted::PermittedCall;
 use crate::call::Call;
-use crate::decision::PermittedCall;
 use crate::item::Item;
 use crate::source::Place;
 
@@ -31,7 +31,7 @@ pub struct PendingCall {
 }
 
 impl PendingCall {
-    pub(crate) fn new(call: Call, rule: Place, alone: bool) -> Self {
+    pub(super) fn new(call: Call, rule: Place, alone: bool) -> Self {
         Self { call, rule, alone }
     }
 

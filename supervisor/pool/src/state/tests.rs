@@ -1,0 +1,244 @@
+mod any_order;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use lockhouse_base::principal::Principal;
+
+use super::super::queue::QueueBounds;
+use super::*;
+
+const BOUNDS: Bounds = Bounds {
+    idle: 2,
+    running_max: 3,
+    queue: QueueBounds { all: 4, of_one: 3 },
+    recycle_after: 8,
+    recycle_age: Duration::from_secs(60),
+};
+
+/// A worker or a request.
+#[derive(Clone, Debug)]
+struct Item {
+    id: usize,
+    ended: Rc<Cell<bool>>,
+}
+
+impl Item {
+    fn new(id: usize) -> Self {
+        Self { id, ended: Rc::default() }
+    }
+}
+
+impl Ends for Item {
+    fn has_ended(&self) -> bool {
+        self.ended.get()
+    }
+}
+
+type ItemEvent = Event<Item, Item, Item>;
+type ItemEffect = Effect<Item, Item, Item>;
+
+fn shown(effect: &ItemEffect) -> String {
+    match effect {
+        Effect::Lease { to, worker, .. } => format!("lease {} to {}", worker.id, to.id),
+        Effect::HandOver { to, worker } => format!("hand {} over to {}", worker.id, to.id),
+        Effect::End(worker) => format!("end {}", worker.id),
+        Effect::QueueFull { to, waiting, retry_after } => {
+            format!("queue full for {}: {waiting} wait, {retry_after:?}", to.id)
+        }
+        Effect::Refuse { leases, sessions, reason } => {
+            format!("refuse {} and {}: {reason}", leases.len(), sessions.len())
+        }
+        Effect::StartZygote { generation, reason } => format!("start {generation}, {reason}"),
+        Effect::Retire { generation } => format!("retire {generation}"),
+        Effect::Fork { generation, warm, for_runs, for_sessions } => {
+            let warm = if *warm { "warm" } else { "cold" };
+            format!("{generation} forks {for_runs}+{for_sessions} {warm}")
+        }
+        Effect::Failed(error) => format!("failed: {error}"),
+        Effect::NotReplaced(error) => format!("not replaced: {error}"),
+        Effect::NoZygote(error) => format!("no zygote: {error}"),
+    }
+}
+
+/// A state, and the milliseconds since its beginning.
+struct Script {
+    state: State<Item, Item, Item>,
+    begun: Instant,
+    owner: Owner,
+}
+
+impl Script {
+    fn new(bounds: Bounds) -> Self {
+        let begun = Instant::now();
+        let mut script =
+            Self { state: State::new(bounds, begun), begun, owner: Principal::of_connection().owner() };
+        script.at(0, Event::Begin, &["start 1, first"]);
+        script
+    }
+
+    /// One whose first zygote has two idle workers, 101 and 102.
+    fn ready(bounds: Bounds) -> Self {
+        let mut script = Self::new(bounds);
+        script.at(100, Event::ZygoteStarted { generation: 1 }, &["1 forks 2+0 warm"]);
+        script.at(110, worker(1, 101), &[]);
+        script.at(110, worker(1, 102), &[]);
+        script
+    }
+
+    fn at(&mut self, ms: u64, event: ItemEvent, expected: &[&str]) {
+        let what = format!("{event:?} at {ms} ms");
+        let effects = self.state.on(event, self.begun + Duration::from_millis(ms));
+        assert_eq!(effects.iter().map(shown).collect::<Vec<_>>(), expected, "{what}");
+    }
+
+    fn lease(&self, id: usize) -> ItemEvent {
+        Event::Lease(self.owner, Item::new(id))
+    }
+
+    fn released(&self, seconds: u64) -> ItemEvent {
+        Event::Released(self.owner, Duration::from_secs(seconds))
+    }
+}
+
+fn worker(generation: u32, id: usize) -> ItemEvent {
+    Event::Forked { generation, purpose: Purpose::Execution, worker: Ok(Item::new(id)) }
+}
+
+fn session_worker(generation: u32, id: usize) -> ItemEvent {
+    Event::Forked { generation, purpose: Purpose::Session, worker: Ok(Item::new(id)) }
+}
+
+fn no_worker(generation: u32) -> ItemEvent {
+    let worker = Err(PoolError::zygote("no fork"));
+    Event::Forked { generation, purpose: Purpose::Execution, worker }
+}
+
+#[test]
+fn an_idle_worker_is_leased_at_once_and_replaced_in_a_quiet_moment() {
+    let mut script = Script::ready(BOUNDS);
+    let lease = script.lease(1);
+    script.at(200, lease, &["lease 102 to 1"]);
+    let at = |ms| script.begun + Duration::from_millis(ms);
+    assert_eq!(script.state.wake_at(at(200)), Some(at(205)));
+    script.at(204, Event::Woken, &[]);
+    script.at(205, Event::Woken, &["1 forks 1+0 cold"]);
+}
+
+#[test]
+fn whoever_waits_has_a_fork_of_their_own_as_far_as_there_are_places() {
+    let mut script = Script::new(BOUNDS);
+    for id in 1..=3 {
+        let lease = script.lease(id);
+        script.at(100, lease, &[]);
+    }
+    let lease = script.lease(4);
+    script.at(100, lease, &["queue full for 4: 3 wait, 1s"]);
+    script.at(101, Event::ZygoteStarted { generation: 1 }, &["1 forks 3+0 cold"]);
+    script.at(102, worker(1, 101), &["lease 101 to 1"]);
+    script.at(103, worker(1, 102), &["lease 102 to 2"]);
+    script.at(104, worker(1, 103), &["lease 103 to 3"]);
+    let lease = script.lease(5);
+    script.at(104, lease, &[]);
+    let released = script.released(1);
+    script.at(104, released, &["1 forks 1+0 cold"]);
+}
+
+#[test]
+fn a_session_has_a_worker_of_its_own() {
+    let mut script = Script::ready(BOUNDS);
+    script.at(200, Event::Session(Item::new(1)), &["1 forks 0+1 warm"]);
+    script.at(201, session_worker(1, 103), &["hand 103 over to 1"]);
+    let (gone, stays) = (Item::new(2), Item::new(3));
+    script.at(202, Event::Session(gone.clone()), &["1 forks 0+1 warm"]);
+    script.at(202, Event::Session(stays), &["1 forks 0+1 warm"]);
+    gone.ended.set(true);
+    script.at(203, session_worker(1, 104), &["hand 104 over to 3"]);
+    script.at(204, session_worker(1, 105), &["end 105"]);
+}
+
+#[test]
+fn a_worn_zygote_serves_until_its_successor_does_and_its_workers_make_room() {
+    let mut script = Script::ready(Bounds { recycle_after: 3, ..BOUNDS });
+    let lease = script.lease(1);
+    script.at(200, lease, &["lease 102 to 1"]);
+    script.at(205, Event::Woken, &["1 forks 1+0 cold"]);
+    script.at(206, worker(1, 103), &["start 2, worn"]);
+    script.at(220, Event::ZygoteStarted { generation: 2 }, &["retire 1", "2 forks 2+0 cold"]);
+    script.at(221, worker(2, 201), &["end 101"]);
+    script.at(222, worker(2, 202), &["end 103"]);
+    // What a zygote that retired still says changes nothing.
+    script.at(223, Event::Crashed { generation: 1 }, &[]);
+    script.at(223, Event::ZygoteGone { generation: 1, error: PoolError::zygote("late") }, &[]);
+    script.at(224, no_worker(1), &[]);
+}
+
+#[test]
+fn an_old_zygote_is_replaced_if_it_has_served() {
+    let mut script = Script::ready(BOUNDS);
+    let at = |script: &Script, ms| script.begun + Duration::from_millis(ms);
+    assert_eq!(script.state.wake_at(at(&script, 200)), None);
+    script.at(70_000, Event::Woken, &[]);
+    let lease = script.lease(1);
+    script.at(70_000, lease, &["lease 102 to 1", "start 2, worn"]);
+    let unreplaced = Event::ZygoteNotStarted(PoolError::zygote("none"));
+    script.at(70_001, unreplaced, &["not replaced: the zygote failed: none"]);
+    script.at(70_005, Event::Woken, &["1 forks 1+0 cold"]);
+    script.at(70_006, worker(1, 103), &[]);
+}
+
+#[test]
+fn a_crash_of_a_worker_has_the_zygote_replaced() {
+    let mut script = Script::ready(BOUNDS);
+    script.at(200, Event::Crashed { generation: 1 }, &["start 2, crashed"]);
+    script.at(201, Event::Crashed { generation: 1 }, &[]);
+    script.at(210, Event::ZygoteStarted { generation: 2 }, &["retire 1", "2 forks 2+0 warm"]);
+}
+
+#[test]
+fn a_dead_zygote_takes_its_idle_workers_along() {
+    let mut script = Script::ready(BOUNDS);
+    let gone = Event::ZygoteGone { generation: 1, error: PoolError::zygote("it ended") };
+    let told = "failed: the zygote failed: it ended";
+    script.at(200, gone, &["retire 1", "end 101", "end 102", told, "start 2, ended"]);
+}
+
+#[test]
+fn after_three_failures_those_who_wait_are_told_and_the_next_request_tries_again() {
+    let mut script = Script::new(BOUNDS);
+    script.at(1, Event::ZygoteStarted { generation: 1 }, &[]);
+    let lease = script.lease(1);
+    let failed = "failed: the zygote failed: no fork";
+    script.at(1, lease, &["1 forks 1+0 cold"]);
+    script.at(2, no_worker(1), &[failed, "1 forks 1+0 cold"]);
+    script.at(2, no_worker(1), &[failed, "1 forks 1+0 cold"]);
+    script.at(3, no_worker(1), &[failed, "refuse 1 and 0: the zygote failed: no fork"]);
+    script.at(49, Event::Woken, &[]);
+    let lease = script.lease(2);
+    script.at(50, lease, &["1 forks 1+0 cold"]);
+    script.at(51, worker(1, 101), &["lease 101 to 2"]);
+}
+
+#[test]
+fn what_a_host_refuses_is_told_and_tried_again_when_somebody_asks() {
+    let mut script = Script::new(BOUNDS);
+    script.at(1, Event::Session(Item::new(1)), &[]);
+    let refused = Event::ZygoteNotStarted(PoolError::Refused("no seccomp".into()));
+    script.at(2, refused, &["refuse 0 and 1: no seccomp", "no zygote: no seccomp"]);
+    script.at(500, Event::Woken, &[]);
+    let lease = script.lease(2);
+    script.at(501, lease, &["start 2, ended"]);
+}
+
+#[test]
+fn a_dead_worker_is_never_leased_and_a_request_given_up_never_answered() {
+    let mut script = Script::ready(BOUNDS);
+    let dead = Item::new(103);
+    script.state.idle.push(Idle { generation: 1, worker: dead.clone() });
+    dead.ended.set(true);
+    let lease = script.lease(1);
+    script.at(200, lease, &["end 103", "lease 102 to 1"]);
+    let gave_up = Item::new(2);
+    gave_up.ended.set(true);
+    script.at(200, Event::Lease(script.owner, gave_up), &[]);
+}
