@@ -17,7 +17,8 @@ pub(super) async fn search(supervisor: &Supervisor, client: &Client, asked: &Sea
     let gate = supervisor.gate();
     let scope = gate.granted(&client.principal);
     let language = Some(asked.language);
-    let search = lockhouse_gate::Search { query: &asked.query, limit: asked.limit, detail: asked.detail, language };
+    let search =
+        lockhouse_gate::Search { query: &asked.query, limit: asked.limit, detail: asked.detail, language };
     let found = gate.search(&scope, client.name.as_ref(), search).await;
     let limit = supervisor.settings().display.part_bytes;
     let (mut shown, mut left_out, mut bytes) = (Vec::new(), found.left_out, 0);

@@ -7,8 +7,8 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use lockhouse_gate::{Asked, CallRecord, Gate, Requester};
-use lockhouse_protocol::{CallId, Reply, Request};
 use lockhouse_messages::Course;
+use lockhouse_protocol::{CallId, Reply, Request};
 
 use super::output::Output;
 use lockhouse_upstream::ai_client::TAIL_BYTES_MAX;
