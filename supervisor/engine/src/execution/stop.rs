@@ -93,7 +93,7 @@ mod tests {
     use std::time::Duration;
 
     use futures_util::FutureExt;
-    use lockhouse_base::principal::Standing;
+    use lockhouse_base::principal::{Grant, Standing};
 
     use super::*;
 
@@ -101,7 +101,7 @@ mod tests {
     struct Sources {
         request: CancellationToken,
         session: CancellationToken,
-        token: CancellationToken,
+        grant: Grant,
         life: Life,
         stop: Stop,
     }
@@ -111,11 +111,11 @@ mod tests {
             let request = CancellationToken::new();
             let stop = Stop::with(&request, Cancellation::Client);
             let life = Life::new(Duration::ZERO);
-            Self { request, session: CancellationToken::new(), token: CancellationToken::new(), life, stop }
+            Self { request, session: CancellationToken::new(), grant: Grant::default(), life, stop }
         }
 
         fn why(&self) -> Option<Cancellation> {
-            let standing = Standing::Revocable(self.token.clone());
+            let standing = Standing::Revocable(self.grant.clone());
             let principal = Principal::proven("token:a", "a", None, standing);
             self.stop.wanted(Some(&self.session), &principal, &self.life).now_or_never()
         }
@@ -127,7 +127,7 @@ mod tests {
             (|sources| sources.request.cancel(), Cancellation::Client),
             (|sources| sources.stop.now(Cancellation::Person), Cancellation::Person),
             (|sources| sources.session.cancel(), Cancellation::Session),
-            (|sources| sources.token.cancel(), Cancellation::Revoked),
+            (|sources| sources.grant.revoke(), Cancellation::Revoked),
             (|sources| sources.life.close(), Cancellation::Shutdown),
         ];
         for (stop, why) in table {
