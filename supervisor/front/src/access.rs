@@ -5,6 +5,7 @@
 //! that it was admitted as.
 
 mod admission;
+mod auth;
 mod failures;
 mod oauth;
 mod peer;
@@ -12,8 +13,9 @@ mod refused;
 mod token;
 mod tokens;
 
-pub use admission::{Access, AccessSettings, Auth, Way};
-pub use oauth::{KeySource, OauthSettings, algorithm, trusted_url};
-pub use peer::{NamedUser, Peer, Users};
+pub use admission::{Access, AccessError, AccessSettings};
+pub use auth::{Auth, Way};
+pub use oauth::{KeySource, OauthSettings, UntrustedUrl, algorithm, trusted_url};
+pub use peer::{NamedUser, Peer, Users, UsersError};
 pub use refused::Refused;
-pub use tokens::{Issued, TokenFile, TokenName};
+pub use tokens::{Issued, TokenFile, TokenFileError, TokenName};

@@ -3,43 +3,59 @@
 use std::time::Duration;
 
 use lockhouse_base::language::Language;
-use lockhouse_messages::{RunCode, Search};
-use lockhouse_protocol::{Detail, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX};
+use lockhouse_messages::{Request, RunCode, Search};
+use lockhouse_protocol::{Detail, InvalidName, ResultHandle, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 use thiserror::Error;
 
+/// How long `get_result` may be asked to wait.
+const WAIT_MAX: Duration = Duration::from_secs(600);
+const RUN_CODE: [&str; 5] = ["language", "code", "session", "timeout_s", "servers"];
+
+/// What is wrong with the arguments of `run_code`.
+#[derive(Debug, Error)]
+pub(crate) enum InvalidRunCode {
+    #[error("unknown argument {0:?}: run_code takes {known}", known = RUN_CODE.join(", "))]
+    Unknown(String),
+    #[error(r#"unknown language {0:?}: use "python" or "typescript""#)]
+    UnknownLanguage(String),
+    #[error(r#"language is missing: use "python" or "typescript""#)]
+    NoLanguage,
+    #[error("code is missing, or is not a string")]
+    Code,
+    #[error("timeout_s must be a number of seconds above 0")]
+    Timeout,
+    #[error("servers must be a list of names")]
+    Servers,
+    #[error("session must be a string: the name of a session")]
+    Session,
+}
+
 /// The arguments of `run_code`.
-pub(crate) fn run_code_request(arguments: &JsonObject) -> Result<RunCode, String> {
-    let known = ["language", "code", "session", "timeout_s", "servers"];
-    if let Some(unknown) = arguments.keys().find(|key| !known.contains(&key.as_str())) {
-        let unknown = beginning(unknown);
-        return Err(format!("unknown argument {unknown:?}: run_code takes {}", known.join(", ")));
+pub(crate) fn run_code_request(arguments: &JsonObject) -> Result<RunCode, InvalidRunCode> {
+    if let Some(unknown) = arguments.keys().find(|key| !RUN_CODE.contains(&key.as_str())) {
+        return Err(InvalidRunCode::Unknown(beginning(unknown)));
     }
     let language = match arguments.get("language").and_then(Value::as_str) {
         Some("python") => Language::Python,
         Some("typescript" | "javascript") => Language::Typescript,
-        Some(other) => {
-            let other = beginning(other);
-            return Err(format!("unknown language {other:?}: use \"python\" or \"typescript\""));
-        }
-        None => return Err("language is missing: use \"python\" or \"typescript\"".into()),
+        Some(other) => return Err(InvalidRunCode::UnknownLanguage(beginning(other))),
+        None => return Err(InvalidRunCode::NoLanguage),
     };
-    let code = arguments.get("code").and_then(Value::as_str).ok_or("code is missing, or is not a string")?;
+    let code = arguments.get("code").and_then(Value::as_str).ok_or(InvalidRunCode::Code)?;
     let timeout = match arguments.get("timeout_s") {
         None | Some(Value::Null) => None,
-        Some(seconds) => Some(timeout(seconds)?),
+        Some(seconds) => Some(timeout(seconds).ok_or(InvalidRunCode::Timeout)?),
     };
     let servers = match arguments.get("servers") {
         None | Some(Value::Null) => None,
-        Some(names) => {
-            Some(serde_json::from_value(names.clone()).map_err(|_| "servers must be a list of names")?)
-        }
+        Some(names) => Some(serde_json::from_value(names.clone()).map_err(|_| InvalidRunCode::Servers)?),
     };
     let session = match arguments.get("session") {
         None | Some(Value::Null) => None,
         Some(Value::String(name)) => Some(name.clone()),
-        Some(_) => return Err("session must be a string: the name of a session".into()),
+        Some(_) => return Err(InvalidRunCode::Session),
     };
     Ok(RunCode { language, code: code.to_owned(), timeout, servers, session })
 }
@@ -83,13 +99,121 @@ pub(crate) fn search_request(arguments: &JsonObject) -> Result<Search, InvalidSe
     Ok(Search { query, limit, detail, language })
 }
 
+/// What is wrong with the arguments of `get_result`.
+#[derive(Debug, Error)]
+pub(crate) enum InvalidGetResult {
+    #[error("handle is missing, or is not a string")]
+    NoHandle,
+    #[error(transparent)]
+    Handle(#[from] InvalidName),
+    #[error("wait_s must be a number of seconds from 0 on")]
+    Wait,
+    #[error("offset must be a whole number from 0 on")]
+    Offset,
+}
+
+/// The handle among the arguments of `get_result`.
+pub(crate) fn handle(arguments: &JsonObject) -> Result<ResultHandle, InvalidGetResult> {
+    let handle = arguments.get("handle").and_then(Value::as_str).ok_or(InvalidGetResult::NoHandle)?;
+    Ok(ResultHandle::new(handle)?)
+}
+
+/// How long `get_result` waits.
+pub(crate) fn wait(arguments: &JsonObject, usual: Duration) -> Result<Duration, InvalidGetResult> {
+    match arguments.get("wait_s") {
+        None | Some(Value::Null) => Ok(usual),
+        Some(seconds) => {
+            let seconds = seconds.as_f64().filter(|seconds| *seconds >= 0.0).ok_or(InvalidGetResult::Wait)?;
+            Ok(Duration::try_from_secs_f64(seconds).unwrap_or(WAIT_MAX).min(WAIT_MAX))
+        }
+    }
+}
+
+/// The request of `get_result` for a result that is kept.
+pub(crate) fn read_result_request(arguments: &JsonObject) -> Result<Request, InvalidGetResult> {
+    let handle = handle(arguments)?;
+    let offset = match arguments.get("offset") {
+        None | Some(Value::Null) => Some(0),
+        Some(offset) => offset.as_u64().and_then(|offset| usize::try_from(offset).ok()),
+    };
+    let offset = offset.ok_or(InvalidGetResult::Offset)?;
+    Ok(Request::ReadResult { handle, offset })
+}
+
 /// As much of a name that nobody knows as an answer repeats.
 pub(crate) fn beginning(name: &str) -> String {
     name.chars().take(80).collect()
 }
 
-fn timeout(seconds: &Value) -> Result<Duration, String> {
-    let told = || "timeout_s must be a number of seconds above 0".to_owned();
-    let seconds = seconds.as_f64().filter(|seconds| *seconds > 0.0).ok_or_else(told)?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| told())
+fn timeout(seconds: &Value) -> Option<Duration> {
+    let seconds = seconds.as_f64().filter(|seconds| *seconds > 0.0)?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(arguments: &Value) -> JsonObject {
+        arguments.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_program_is_told() {
+        let language = "use \"python\" or \"typescript\"";
+        for (arguments, told) in [
+            (
+                json!({"language": "python", "code": "1", "time": 1}),
+                "unknown argument \"time\": run_code takes language, code, session, timeout_s, servers",
+            ),
+            (json!({"language": "ruby", "code": "1"}), &format!("unknown language \"ruby\": {language}")),
+            (json!({"code": "1"}), &format!("language is missing: {language}")),
+            (json!({"language": "python", "code": 1}), "code is missing, or is not a string"),
+            (
+                json!({"language": "python", "code": "1", "timeout_s": 0}),
+                "timeout_s must be a number of seconds above 0",
+            ),
+            (
+                json!({"language": "python", "code": "1", "timeout_s": 1e300}),
+                "timeout_s must be a number of seconds above 0",
+            ),
+            (json!({"language": "python", "code": "1", "servers": "a"}), "servers must be a list of names"),
+            (
+                json!({"language": "python", "code": "1", "session": 1}),
+                "session must be a string: the name of a session",
+            ),
+        ] {
+            let wrong = run_code_request(&object(&arguments)).map(drop).expect_err(told);
+            assert_eq!(wrong.to_string(), told);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_result_is_told() {
+        for (arguments, told) in [
+            (json!({}), "handle is missing, or is not a string"),
+            (json!({"handle": "a b"}), "result handle name \"a b\" is not valid"),
+            (json!({"handle": "a", "offset": -1}), "offset must be a whole number from 0 on"),
+        ] {
+            let wrong = read_result_request(&object(&arguments)).map(drop).expect_err(told).to_string();
+            assert!(wrong.starts_with(told), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_wait_is_bounded() {
+        let usual = Duration::from_secs(7);
+        for (arguments, waits) in [
+            (json!({}), Some(usual)),
+            (json!({"wait_s": null}), Some(usual)),
+            (json!({"wait_s": 1.5}), Some(Duration::from_millis(1_500))),
+            (json!({"wait_s": 1e300}), Some(WAIT_MAX)),
+            (json!({"wait_s": -1}), None),
+            (json!({"wait_s": "1"}), None),
+        ] {
+            assert_eq!(wait(&object(&arguments), usual).ok(), waits, "{arguments}");
+        }
+    }
 }

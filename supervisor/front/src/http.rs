@@ -46,20 +46,21 @@ use tokio_util::sync::CancellationToken;
 
 use super::direct::raw::unpack;
 use super::{Door, Front};
-use crate::access::{Access, AccessSettings, Peer, Refused};
+use crate::access::{Access, AccessError, AccessSettings, Peer, Refused};
 use accept::Entrance;
 use body::Bodies;
 use connection::{Admitted, Serving};
+use exposure::ExposureError;
 use hosts::Names;
-use listening::Listening;
+use listening::{BindError, InheritError, Listening};
 use message::Arguments;
 use proxies::TrustedProxies;
 use sessions::McpSessions;
-use tls::Tls;
+use tls::{Tls, TlsError};
 use watched::Watch;
 
 pub use address::Address;
-pub use health::{Service, serve_figures};
+pub use health::{FiguresError, Service, serve_figures};
 pub use hosts::{HostName, PageOrigin};
 pub use limits::HttpLimits;
 pub use proxies::TrustedProxy;
@@ -92,12 +93,17 @@ struct Via {
 /// Why nobody can come in.
 #[derive(Debug, thiserror::Error)]
 pub enum NotOpened {
-    /// What is configured must not be done, or cannot work.
-    #[error("{0}")]
-    Refused(String),
-    /// This host does not do it.
-    #[error("{0}")]
-    Unavailable(String),
+    #[error(transparent)]
+    Inherited(#[from] InheritError),
+    #[error(transparent)]
+    Exposure(#[from] ExposureError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// This host does not do it. All else is what is configured, and must not be done or cannot work.
+    #[error(transparent)]
+    Unavailable(#[from] BindError),
 }
 
 /// Sockets that are open, and all that is needed to serve at them.
@@ -139,23 +145,23 @@ impl OpenDoor {
     /// # Errors
     /// [`NotOpened`], with what to do.
     pub async fn open(settings: HttpSettings) -> Result<Self, NotOpened> {
-        let inherited = listening::inherited().map_err(NotOpened::Refused)?;
+        let inherited = listening::inherited()?;
         let is_inherited = !inherited.is_empty();
         let places: Vec<&Address> = match is_inherited {
             true => inherited.iter().map(|listening| &listening.address).collect(),
             false => settings.listen.iter().collect(),
         };
         for address in places {
-            exposure::check(&settings, address).map_err(NotOpened::Refused)?;
+            exposure::check(&settings, address)?;
         }
-        let tls = settings.tls.clone().map(Tls::load).transpose().map_err(NotOpened::Refused)?;
-        let access = Access::new(settings.access.clone()).map_err(NotOpened::Refused)?;
+        let tls = settings.tls.clone().map(Tls::load).transpose()?;
+        let access = Access::new(settings.access.clone())?;
         let listening = match is_inherited {
             true => {
                 tracing::info!("serving at the sockets that systemd opened, and not at `listen` of [http]");
                 inherited
             }
-            false => listening::bind(&settings.listen).await.map_err(NotOpened::Unavailable)?,
+            false => listening::bind(&settings.listen).await?,
         };
         Ok(Self { settings, access, listening, is_inherited, tls: tls.map(Arc::new) })
     }

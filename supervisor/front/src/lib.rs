@@ -31,14 +31,14 @@ use rmcp::model::{
     SubscriptionFilter, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-use arguments::{beginning, run_code_request, search_request};
+use arguments::{beginning, read_result_request, search_request};
 use direct::Direct;
-use runs::{Suspended, Tool, handle};
-pub use stdio::serve_stdio;
+use runs::{Suspended, Tool};
+pub use stdio::{StdioError, serve_stdio};
 
 /// The tool list never changes while we run.
 const TOOLS_TTL_MS: u64 = 3_600_000;
@@ -332,16 +332,10 @@ impl Front {
     }
 
     async fn get_result(&self, principal: &Principal, arguments: &JsonObject) -> CallToolResult {
-        let handle = match handle(arguments) {
-            Ok(handle) => handle,
-            Err(message) => return invalid(&message),
-        };
-        let offset = match arguments.get("offset") {
-            None | Some(Value::Null) => Some(0),
-            Some(offset) => offset.as_u64().and_then(|offset| usize::try_from(offset).ok()),
-        };
-        let Some(offset) = offset else { return invalid("offset must be a whole number from 0 on") };
-        result_of_json(self.engine.ask(principal, None, Request::ReadResult { handle, offset }).await)
+        match read_result_request(arguments) {
+            Ok(request) => result_of_json(self.engine.ask(principal, None, request).await),
+            Err(wrong) => invalid(&wrong.to_string()),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ mod tasks;
 use lockhouse_messages::{EndedRun, Event, Exchange, Input, Response, RunView, Step};
 use rmcp::model::CallToolResult;
 
-pub(super) use follow::{Tool, handle};
+pub(super) use follow::Tool;
 pub(super) use suspended::{Suspended, new_handle};
 
 use super::{content, invalid};

@@ -5,6 +5,8 @@ use lockhouse_messages::EngineClient;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use thiserror::Error;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use super::direct::raw::Unpacking;
@@ -14,8 +16,17 @@ use super::{Door, Front};
 /// One line of JSON from the AI client, bytes. Far above the limit for code, so that what is too long gets an answer.
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
+/// Why the AI client is served no more.
+#[derive(Debug, Error)]
+pub enum StdioError {
+    #[error("the connection to the AI client failed: {0}")]
+    NotBegun(#[from] Box<ServerInitializeError>),
+    #[error("the connection to the AI client failed: {0}")]
+    Broken(#[from] JoinError),
+}
+
 /// Serves one AI client over standard input and output, until it closes or `closing`.
-pub async fn serve_stdio(engine: EngineClient, closing: CancellationToken) -> Result<(), String> {
+pub async fn serve_stdio(engine: EngineClient, closing: CancellationToken) -> Result<(), StdioError> {
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = ClosingReader::new(input, closing.clone());
     let transport =
@@ -28,15 +39,11 @@ pub async fn serve_stdio(engine: EngineClient, closing: CancellationToken) -> Re
     };
     match running {
         Ok(running) => tokio::select! {
-            ended = running.waiting() => ended.map(drop).map_err(|error| lost(&error)),
+            ended = running.waiting() => Ok(ended.map(drop)?),
             () = closing.cancelled() => Ok(()),
         },
         // It left before it said anything.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(lost(&error)),
+        Err(error) => Err(Box::new(error).into()),
     }
-}
-
-fn lost(error: &dyn std::error::Error) -> String {
-    format!("the connection to the AI client failed: {error}")
 }

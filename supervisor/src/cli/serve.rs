@@ -11,10 +11,10 @@ use lockhouse_base::telemetry;
 use lockhouse_engine::control::ControlSocket;
 use lockhouse_engine::notify;
 use lockhouse_engine::supervisor::Supervisor;
-use lockhouse_front as front;
 use lockhouse_front::http::{
-    Address, Certificate, HttpSettings, NotOpened, OpenDoor, Service, serve_figures,
+    Address, Certificate, FiguresError, HttpSettings, NotOpened, OpenDoor, Service, serve_figures,
 };
+use lockhouse_front::{self as front, StdioError};
 use lockhouse_upstream::NESTED;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -37,6 +37,18 @@ impl Arguments {
     fn over_http(&self) -> bool {
         self.http || !self.listen.is_empty() || front::http::are_inherited()
     }
+}
+
+/// Why nothing can be served any more.
+#[derive(Debug, thiserror::Error)]
+enum ServeError {
+    #[error(transparent)]
+    Stdio(StdioError),
+    #[error(transparent)]
+    Figures(FiguresError),
+    /// Programs would run without what must confine them: the engine says what is missing.
+    #[error("{0}")]
+    Unprotected(String),
 }
 
 /// Serves until the client closes its end, or a signal asks to stop. SIGHUP loads the configuration again.
@@ -85,7 +97,7 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         match door {
             None => {
                 service.life.listens();
-                front::serve_stdio(service.engine.clone(), closing.clone()).await
+                front::serve_stdio(service.engine.clone(), closing.clone()).await.map_err(ServeError::Stdio)
             }
             Some(door) => {
                 door.serve(service.clone(), closing.clone()).await;
@@ -95,8 +107,8 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     };
     let served = tokio::select! {
         served = serving => served,
-        reason = supervisor.unprotected() => Err(reason),
-        served = figures(&service, &settings.metrics, is_http) => served.map(|never| match never {}),
+        reason = supervisor.unprotected() => Err(ServeError::Unprotected(reason)),
+        Err(error) = figures(&service, &settings.metrics, is_http) => Err(ServeError::Figures(error)),
         never = reload_on_signal(&supervisor, &settings, files, certificate.as_ref()) => match never {},
         never = reload_on_answer(&supervisor, &settings, files) => match never {},
     };
@@ -104,10 +116,7 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     supervisor.close().await;
     match served {
         Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            eprintln!("lockhouse: {reason}");
-            ExitCode::from(UNAVAILABLE)
-        }
+        Err(error) => complain(&error, UNAVAILABLE),
     }
 }
 
@@ -116,8 +125,8 @@ async fn open(settings: HttpSettings, listen: Vec<Address>) -> Result<OpenDoor, 
     let listen = if listen.is_empty() { settings.listen } else { listen };
     let opened = OpenDoor::open(HttpSettings { listen, ..settings }).await;
     opened.map_err(|error| match error {
-        NotOpened::Refused(_) => complain(&error, USAGE),
         NotOpened::Unavailable(_) => complain(&error, UNAVAILABLE),
+        _ => complain(&error, USAGE),
     })
 }
 
@@ -178,7 +187,11 @@ fn reload(supervisor: &Supervisor, first: &Settings, files: &Files, cause: Reloa
 }
 
 /// Figures for whoever reaches the addresses that are configured for them.
-async fn figures(service: &Service, addresses: &[Address], is_http: bool) -> Result<Infallible, String> {
+async fn figures(
+    service: &Service,
+    addresses: &[Address],
+    is_http: bool,
+) -> Result<Infallible, FiguresError> {
     if is_http { serve_figures(service, addresses).await } else { std::future::pending().await }
 }
 

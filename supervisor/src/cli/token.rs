@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use lockhouse_audit::TokenChange;
-use lockhouse_front::access::{Issued, TokenFile, TokenName};
+use lockhouse_front::access::{Issued, TokenFile, TokenFileError, TokenName};
 use lockhouse_gate::no_grant;
 use serde_json::json;
 
@@ -60,6 +60,16 @@ pub(super) fn token(files: &Files, command: Command) -> ExitCode {
 
 type Done = Result<ExitCode, (String, u8)>;
 
+/// Why no token is made.
+#[derive(Debug, thiserror::Error)]
+enum CreateError {
+    #[error(transparent)]
+    File(#[from] TokenFileError),
+    /// The audit log says why.
+    #[error("no token was made: {0}")]
+    Record(String),
+}
+
 /// The token is all that goes to standard output, so that it can be piped to where it is kept.
 fn create(
     file: &TokenFile,
@@ -77,19 +87,19 @@ fn create(
     let until = expires.map(|after| SystemTime::now() + after);
     let only = (!only.is_empty()).then_some(only);
     // Who may come in is in the audit log, or does not come in.
-    let log = log().map_err(|reason| (format!("no token was made: {reason}"), UNAVAILABLE))?;
+    let log = log().map_err(|reason| (CreateError::Record(reason).to_string(), UNAVAILABLE))?;
     let change = TokenChange::Created { only: only.as_deref(), expires: until };
     let mut is_recorded = false;
     let record = || {
-        log.token(name.as_str(), change).map_err(|reason| format!("no token was made: {reason}"))?;
+        log.token(name.as_str(), change).map_err(CreateError::Record)?;
         is_recorded = true;
-        Ok(())
+        Ok::<(), CreateError>(())
     };
     let created = file.create(name, until, only.clone(), record);
     if created.is_err() && is_recorded {
         CommandLog::warn(log.token(name.as_str(), TokenChange::NotCreated));
     }
-    let token = created.map_err(|reason| (reason, USAGE))?;
+    let token = created.map_err(|error| (error.to_string(), USAGE))?;
     let name = name.as_str();
     eprintln!("lockhouse: a token for {name}, in {}, which has its hash alone", file.path().display());
     match &only {
@@ -106,7 +116,7 @@ fn create(
 }
 
 fn list(file: &TokenFile, as_json: bool) -> Done {
-    let tokens = file.read().map_err(|reason| (reason, UNAVAILABLE))?;
+    let tokens = file.read().map_err(|error| (error.to_string(), UNAVAILABLE))?;
     let (now, time) = (SystemTime::now(), |seconds: u64| {
         humantime::format_rfc3339_seconds(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).to_string()
     });
@@ -146,6 +156,6 @@ fn revoke(file: &TokenFile, log: impl FnOnce() -> Result<CommandLog, String>, na
         Ok(false) => {
             Err((format!("there is no token of the name {} that could be revoked", name.as_str()), USAGE))
         }
-        Err(reason) => Err((reason, UNAVAILABLE)),
+        Err(error) => Err((error.to_string(), UNAVAILABLE)),
     }
 }

@@ -28,11 +28,13 @@ pub(super) fn settings(
     if http.auth.has(Way::Oauth) && oauth.is_none() {
         return Err(unusable("auth = \"oauth\" needs [http.oauth] with issuer, audience and scopes".into()));
     }
+    let users = Users::of(http.users.as_deref());
+    let users = users.map_err(|source| ConfigError::Users { path: configuration.to_owned(), source })?;
     Ok(AccessSettings {
         auth: http.auth.clone(),
         tokens: token_file(http, configuration, surroundings),
         oauth,
-        users: Users::of(http.users.as_deref()).map_err(unusable)?,
+        users,
         requests: limits(&document.clients).requests,
     })
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use lockhouse_base::text_files::ReadError;
+use lockhouse_front::access::UsersError;
 use lockhouse_policies::{Diagnostic, Diagnostics};
 
 use super::oauth::OauthFault;
@@ -37,6 +38,9 @@ pub(crate) enum ConfigError {
     /// What is written of authorization servers cannot be used.
     #[error("cannot use {path}: [http.oauth]: {fault}")]
     Oauth { path: PathBuf, fault: OauthFault },
+    /// A user who may come in is not known.
+    #[error("cannot use {path}: {source}")]
+    Users { path: PathBuf, source: UsersError },
     /// A program of ours, or the Python interpreter, is nowhere.
     #[error("cannot find {what}; looked at {places}. {advice}")]
     Missing { what: &'static str, places: String, advice: &'static str },

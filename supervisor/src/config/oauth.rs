@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use lockhouse_front::access::{KeySource, OauthSettings, algorithm, trusted_url};
+use lockhouse_front::access::{KeySource, OauthSettings, UntrustedUrl, algorithm, trusted_url};
 use lockhouse_gate::no_grant;
 use url::Url;
 
@@ -18,8 +18,8 @@ const SCOPE_BYTES_MAX: usize = 200;
 /// Why it cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OauthFault {
-    #[error("{key}: {reason}")]
-    Url { key: &'static str, reason: String },
+    #[error("{key}: {source}")]
+    Url { key: &'static str, source: UntrustedUrl },
     #[error("audience: say for whom tokens must be; one for somebody else must not count here")]
     NoAudience,
     #[error(
@@ -80,7 +80,7 @@ pub(super) fn settings(
 }
 
 fn url(key: &'static str, text: &str) -> Result<Url, OauthFault> {
-    trusted_url(text).map_err(|reason| OauthFault::Url { key, reason: reason.to_string() })
+    trusted_url(text).map_err(|source| OauthFault::Url { key, source })
 }
 
 fn check_scope(scope: &str, grants: &[String]) -> Result<(), OauthFault> {

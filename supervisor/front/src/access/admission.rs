@@ -9,86 +9,16 @@ use axum::http::request::Parts;
 use lockhouse_base::client_allowance::Allowance;
 use lockhouse_base::principal::{Owner, Principal};
 use lockhouse_policies::Rate;
-use serde::Deserialize;
+use thiserror::Error;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::auth::{Auth, Way};
 use super::failures::Failures;
 use super::oauth::{OauthSettings, ResourceServer};
 use super::peer::{Peer, Users};
 use super::refused::{Challenge, Refused, Why};
 use super::token;
 use super::tokens::{TokenFile, Tokens};
-
-/// A way to prove who one is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Way {
-    /// One of our own tokens.
-    Token,
-    /// The token of an authorization server.
-    Oauth,
-    /// Being a user of this machine, at the other end of a Unix domain socket.
-    Peer,
-}
-
-/// What a client must prove before anything of its requests is heard.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "WrittenAuth")]
-pub enum Auth {
-    /// Nothing.
-    None,
-    /// Who it is, in any of these ways.
-    Ways(Vec<Way>),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "\"token\", \"oauth\", \"peer\", a list of these, or \"none\"")]
-enum WrittenAuth {
-    One(String),
-    Several(Vec<String>),
-}
-
-impl TryFrom<WrittenAuth> for Auth {
-    type Error = String;
-
-    fn try_from(written: WrittenAuth) -> Result<Self, String> {
-        let several = match written {
-            WrittenAuth::One(none) if none == "none" => return Ok(Self::None),
-            WrittenAuth::One(way) => vec![way],
-            WrittenAuth::Several(ways) => ways,
-        };
-        let way = |way: &String| match way.as_str() {
-            "token" => Ok(Way::Token),
-            "oauth" => Ok(Way::Oauth),
-            "peer" => Ok(Way::Peer),
-            "none" => {
-                Err("auth = \"none\" stands alone: beside another way it would let everybody in".to_owned())
-            }
-            _ => Err("auth is \"token\", \"oauth\", \"peer\", a list of these, or \"none\"".to_owned()),
-        };
-        let ways = several.iter().map(way).collect::<Result<Vec<Way>, String>>()?;
-        match ways.is_empty() {
-            true => Err("auth names no way: nobody could come in; leave it out for \"token\"".to_owned()),
-            false => Ok(Self::Ways(ways)),
-        }
-    }
-}
-
-impl Default for Auth {
-    fn default() -> Self {
-        Self::Ways(vec![Way::Token])
-    }
-}
-
-impl Auth {
-    /// Whether everybody is let in.
-    pub fn is_none(&self) -> bool {
-        *self == Self::None
-    }
-    pub fn has(&self, way: Way) -> bool {
-        matches!(self, Self::Ways(ways) if ways.contains(&way))
-    }
-}
 
 /// Who may come in.
 #[derive(Clone, Debug)]
@@ -101,6 +31,18 @@ pub struct AccessSettings {
     pub users: Users,
     /// Requests of one client, of any kind, each with what its body costs besides.
     pub requests: Rate,
+}
+
+/// What is missing for a way that was configured.
+#[derive(Debug, Error)]
+pub enum AccessError {
+    #[error("there is no place for tokens: set HOME, XDG_STATE_HOME or STATE_DIRECTORY, or tokens of [http]")]
+    NoTokenPlace,
+    #[error("auth = \"oauth\" needs [http.oauth] with issuer, audience and scopes")]
+    NoOauth,
+    /// Keys of an authorization server come over it.
+    #[error("TLS cannot be used: {0}")]
+    Tls(#[from] reqwest::Error),
 }
 
 /// Who stands at the door.
@@ -123,9 +65,7 @@ struct Proofs {
 }
 
 impl Access {
-    /// # Errors
-    /// What is missing for a way that was configured.
-    pub fn new(settings: AccessSettings) -> Result<Arc<Self>, String> {
+    pub fn new(settings: AccessSettings) -> Result<Arc<Self>, AccessError> {
         let AccessSettings { auth, tokens, oauth, users, requests } = settings;
         let over = CancellationToken::new();
         let proofs = match auth.is_none() {
@@ -185,20 +125,16 @@ impl Proofs {
         oauth: Option<OauthSettings>,
         users: Users,
         over: &CancellationToken,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, AccessError> {
         let tokens = match (auth.has(Way::Token), tokens) {
             (false, _) => None,
             (true, Some(file)) => Some(looked_after(file, over)),
-            (true, None) => {
-                return Err("there is no place for tokens: set HOME, XDG_STATE_HOME or STATE_DIRECTORY, or tokens of [http]".into());
-            }
+            (true, None) => return Err(AccessError::NoTokenPlace),
         };
         let oauth = match (auth.has(Way::Oauth), oauth) {
             (false, _) => None,
             (true, Some(settings)) => Some(ResourceServer::new(settings)?),
-            (true, None) => {
-                return Err("auth = \"oauth\" needs [http.oauth] with issuer, audience and scopes".into());
-            }
+            (true, None) => return Err(AccessError::NoOauth),
         };
         let users = auth.has(Way::Peer).then_some(users);
         let challenge = Arc::new(Challenge {
@@ -262,35 +198,4 @@ fn hint(tokens: bool, oauth: Option<&ResourceServer>, users: bool) -> String {
         users.then(|| "a user of the machine comes in through its Unix domain socket".to_owned()),
     ];
     ways.into_iter().flatten().collect::<Vec<_>>().join("; or: ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn auth(text: &str) -> Result<Auth, String> {
-        #[derive(Deserialize)]
-        struct Written {
-            auth: Auth,
-        }
-        toml::from_str::<Written>(text).map(|written| written.auth).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn ways_are_named_alone_or_together() {
-        assert_eq!(auth("auth = 'none'"), Ok(Auth::None));
-        assert_eq!(auth("auth = 'peer'"), Ok(Auth::Ways(vec![Way::Peer])));
-        assert_eq!(auth("auth = ['token', 'oauth']"), Ok(Auth::Ways(vec![Way::Token, Way::Oauth])));
-        for (text, told) in [
-            ("auth = ['token', 'none']", "stands alone"),
-            ("auth = ['none']", "stands alone"),
-            ("auth = []", "nobody could come in"),
-            ("auth = 'password'", "auth is \"token\""),
-            ("auth = 1", "a list of these"),
-        ] {
-            let error = auth(text).expect_err(text);
-            assert!(error.contains(told), "{text}: {error}");
-        }
-        assert!(Auth::default().has(Way::Token) && !Auth::None.has(Way::Token));
-    }
 }

@@ -14,6 +14,7 @@ use axum::{Json, Router};
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use lockhouse_base::principal::{Principal, Standing};
 use serde_json::json;
+use thiserror::Error;
 use tokio::time::Instant;
 use url::Url;
 
@@ -71,9 +72,18 @@ fn is_access_token(typ: &str) -> bool {
     ["jwt", "at+jwt"].contains(&kind.strip_prefix("application/").unwrap_or(&kind))
 }
 
+/// A URL whose answers somebody between could change, or none at all.
+#[derive(Debug, Error)]
+pub enum UntrustedUrl {
+    #[error("{text:?} is no URL: {source}")]
+    Form { text: String, source: url::ParseError },
+    #[error("{0:?} must begin with https://; http:// is for this machine alone")]
+    Plain(String),
+}
+
 /// A URL whose answers nobody between can change; on this machine there is nobody between.
-pub fn trusted_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("{text:?} is no URL: {error}"))?;
+pub fn trusted_url(text: &str) -> Result<Url, UntrustedUrl> {
+    let url = Url::parse(text).map_err(|source| UntrustedUrl::Form { text: text.to_owned(), source })?;
     let loopback = match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost",
         Some(url::Host::Ipv4(address)) => address.is_loopback(),
@@ -83,7 +93,7 @@ pub fn trusted_url(text: &str) -> Result<Url, String> {
     match url.scheme() {
         "https" => Ok(url),
         "http" if loopback => Ok(url),
-        _ => Err(format!("{text:?} must begin with https://; http:// is for this machine alone")),
+        _ => Err(UntrustedUrl::Plain(text.to_owned())),
     }
 }
 
@@ -95,7 +105,7 @@ pub(super) struct ResourceServer {
 }
 
 impl ResourceServer {
-    pub(super) fn new(settings: OauthSettings) -> Result<Self, String> {
+    pub(super) fn new(settings: OauthSettings) -> Result<Self, reqwest::Error> {
         let keys = Keys::new(settings.keys.clone(), settings.issuer_text.clone(), settings.refetch)?;
         Ok(Self { settings, keys })
     }

@@ -4,8 +4,10 @@ use std::fmt::{self, Display, Formatter};
 use std::net::{IpAddr, SocketAddr};
 
 use lockhouse_base::principal::{Principal, Standing};
+use nix::errno::Errno;
 use nix::unistd::{Uid, User, geteuid};
 use serde::Deserialize;
+use thiserror::Error;
 
 /// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +47,19 @@ pub enum NamedUser {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Users(Vec<(u32, Option<String>)>);
 
+/// A user who is configured is not known.
+#[derive(Debug, Error)]
+pub enum UsersError {
+    #[error("users of [http]: there is no user {0:?} on this machine")]
+    NoUser(String),
+    #[error("users of [http]: {name:?} cannot be looked up: {source}")]
+    LookUp { name: String, source: Errno },
+}
+
 impl Users {
     /// Those that are configured, looked up once; without any the one who runs this process, and root, who may do everything
     /// anyway.
-    ///
-    /// # Errors
-    /// That there is no such user.
-    pub fn of(configured: Option<&[NamedUser]>) -> Result<Self, String> {
+    pub fn of(configured: Option<&[NamedUser]>) -> Result<Self, UsersError> {
         let Some(configured) = configured else {
             let mut own = vec![geteuid().as_raw()];
             if !geteuid().is_root() {
@@ -63,11 +71,11 @@ impl Users {
             NamedUser::Id(id) => Ok((*id, name_of(*id))),
             NamedUser::Name(name) => match User::from_name(name) {
                 Ok(Some(user)) => Ok((user.uid.as_raw(), Some(user.name))),
-                Ok(None) => Err(format!("users of [http]: there is no user {name:?} on this machine")),
-                Err(error) => Err(format!("users of [http]: {name:?} cannot be looked up: {error}")),
+                Ok(None) => Err(UsersError::NoUser(name.clone())),
+                Err(source) => Err(UsersError::LookUp { name: name.clone(), source }),
             },
         });
-        looked_up.collect::<Result<Vec<_>, String>>().map(Self)
+        looked_up.collect::<Result<Vec<_>, _>>().map(Self)
     }
 
     /// Who has this number, if they are among them.
@@ -99,7 +107,8 @@ mod tests {
         assert_eq!(client(0).as_deref(), Some("user:root"));
         assert_eq!(client(12_345).as_deref(), Some("user:12345"));
         assert_eq!(client(12_346), None);
-        let absent = Users::of(Some(&[NamedUser::Name("no such user".into())])).expect_err("nobody");
+        let absent =
+            Users::of(Some(&[NamedUser::Name("no such user".into())])).expect_err("nobody").to_string();
         assert!(absent.contains("there is no user \"no such user\""), "{absent}");
         assert!(Users::of(None).expect("users").principal(geteuid().as_raw()).is_some());
     }

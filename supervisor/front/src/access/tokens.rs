@@ -9,9 +9,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lockhouse_base::principal::{Grant, Principal, Standing};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use file::Stamp;
-pub use file::TokenFile;
+pub use file::{TokenFile, TokenFileError};
 
 use super::refused::Why;
 use super::token::{Digest, Token};
@@ -32,26 +33,31 @@ impl TokenName {
     }
 }
 
-impl TryFrom<String> for TokenName {
-    type Error = String;
+/// What cannot be the name of a token.
+#[derive(Debug, Error)]
+#[error(
+    "the name of a token has 1 to {} letters, digits, '-', '_' and '.', and begins with a letter or digit",
+    TokenName::CHARS_MAX
+)]
+pub struct InvalidTokenName;
 
-    fn try_from(name: String) -> Result<Self, String> {
+impl TryFrom<String> for TokenName {
+    type Error = InvalidTokenName;
+
+    fn try_from(name: String) -> Result<Self, InvalidTokenName> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let begins = name.starts_with(|first: char| first.is_ascii_alphanumeric());
         match begins && name.len() <= Self::CHARS_MAX && name.bytes().all(fits) {
             true => Ok(Self(name)),
-            false => Err(format!(
-                "the name of a token has 1 to {} letters, digits, '-', '_' and '.', and begins with a letter or digit",
-                Self::CHARS_MAX
-            )),
+            false => Err(InvalidTokenName),
         }
     }
 }
 
 impl std::str::FromStr for TokenName {
-    type Err = String;
+    type Err = InvalidTokenName;
 
-    fn from_str(name: &str) -> Result<Self, String> {
+    fn from_str(name: &str) -> Result<Self, InvalidTokenName> {
         Self::try_from(name.to_owned())
     }
 }
@@ -108,7 +114,7 @@ struct Known {
     stamp: Option<Stamp>,
     issued: Vec<Issued>,
     /// Why they are not known, and when that was found.
-    fault: Option<(String, Instant)>,
+    fault: Option<(TokenFileError, Instant)>,
     /// What is cancelled when a token counts no more.
     holders: HashMap<Digest, Grant>,
 }
@@ -177,13 +183,14 @@ impl Known {
     /// Whether what is known is of this state of the file. A fault is looked at again after a while, since it may pass
     /// without a change of the file, but not for every request: strangers send those, too.
     fn holds(&self, stamp: Option<Stamp>, now: Instant) -> bool {
-        let is_recent = |(_, found): &(String, Instant)| now.saturating_duration_since(*found) < EVERY;
+        let is_recent =
+            |(_, found): &(TokenFileError, Instant)| now.saturating_duration_since(*found) < EVERY;
         stamp == self.stamp && self.fault.as_ref().is_none_or(is_recent)
     }
 
     /// Nobody is admitted until it can be read again; who was admitted may go on with what is under way.
-    fn fail(&mut self, stamp: Option<Stamp>, fault: String) {
-        if self.fault.as_ref().is_none_or(|(told, _)| *told != fault) {
+    fn fail(&mut self, stamp: Option<Stamp>, fault: TokenFileError) {
+        if self.fault.as_ref().is_none_or(|(told, _)| told.to_string() != fault.to_string()) {
             tracing::error!("no token is accepted: {fault}");
         }
         self.stamp = stamp;
@@ -229,21 +236,22 @@ mod tests {
         of: &str,
         expires: Option<SystemTime>,
         only: Option<Vec<String>>,
-    ) -> Result<Token, String> {
+    ) -> Result<Token, TokenFileError> {
         file.create(&name(of), expires, only, || Ok(()))
     }
 
     #[test]
     fn a_token_without_a_record_is_not_made() {
         let (_directory, file, _) = place();
-        let refused = file.create(&name("one"), None, None, || Err("the disk is full".into()));
-        assert_eq!(refused.err().as_deref(), Some("the disk is full"));
+        let full: Result<(), Box<dyn std::error::Error>> = Err("the disk is full".into());
+        let refused = file.create(&name("one"), None, None, || full).expect_err("no record");
+        assert_eq!(refused.to_string(), "the disk is full");
         assert!(file.read().expect("readable").is_empty());
         let mut is_recorded = false;
         create(&file, "one", None, None).expect("a token");
         let again = file.create(&name("one"), None, None, || {
             is_recorded = true;
-            Ok(())
+            Ok::<(), TokenFileError>(())
         });
         assert!(again.is_err() && !is_recorded, "what is refused anyway is not recorded as created");
     }
@@ -305,7 +313,7 @@ mod tests {
     fn a_fault_holds_for_its_state_of_the_file_and_is_looked_at_again_after_a_while() {
         let (mut known, now) = (Known::default(), Instant::now());
         let [damaged, other] = [1, 2].map(|inode| Some((1, inode, 1, 1, 1, 1, 1)));
-        known.fail(damaged, "it is damaged".into());
+        known.fail(damaged, TokenFileError::Damaged { path: "tokens.json".into() });
         assert!(known.holds(damaged, now));
         assert!(!known.holds(other, now), "the file has changed");
         assert!(!known.holds(damaged, now + EVERY * 2), "it may have been a fault that passes");

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::Deserialize;
+use thiserror::Error;
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -35,25 +36,32 @@ impl Display for Address {
     }
 }
 
-impl FromStr for Address {
-    type Err = String;
+/// What is written is no address.
+#[derive(Debug, Error)]
+pub enum InvalidAddress {
+    #[error("{0:?} is no address: the path of a socket begins with /")]
+    RelativePath(String),
+    #[error("{0:?} is no address: write IP:PORT, such as 127.0.0.1:7300 or [::1]:7300, or unix:/PATH")]
+    Form(String),
+}
 
-    fn from_str(written: &str) -> Result<Self, String> {
+impl FromStr for Address {
+    type Err = InvalidAddress;
+
+    fn from_str(written: &str) -> Result<Self, InvalidAddress> {
         if let Some(path) = written.strip_prefix("unix:") {
             let path = PathBuf::from(path);
-            let told = || format!("{written:?} is no address: the path of a socket begins with /");
-            return path.is_absolute().then_some(Self::Unix(path)).ok_or_else(told);
+            let relative = || InvalidAddress::RelativePath(written.to_owned());
+            return path.is_absolute().then_some(Self::Unix(path)).ok_or_else(relative);
         }
-        written.parse().map(Self::Tcp).map_err(|_| {
-            format!("{written:?} is no address: write IP:PORT, such as 127.0.0.1:7300 or [::1]:7300, or unix:/PATH")
-        })
+        written.parse().map(Self::Tcp).map_err(|_| InvalidAddress::Form(written.to_owned()))
     }
 }
 
 impl TryFrom<String> for Address {
-    type Error = String;
+    type Error = InvalidAddress;
 
-    fn try_from(written: String) -> Result<Self, String> {
+    fn try_from(written: String) -> Result<Self, InvalidAddress> {
         written.parse()
     }
 }
@@ -79,7 +87,7 @@ mod tests {
             ("unix:run/x", None),
             ("", None),
         ] {
-            let address: Result<Address, String> = written.parse();
+            let address = written.parse::<Address>();
             assert_eq!(address.ok().map(|address| address.is_local()), is_local, "{written}");
         }
     }

@@ -1,28 +1,44 @@
 //! What a door must have before it opens to more than this host.
 
+use thiserror::Error;
+
 use super::HttpSettings;
 use super::address::Address;
 use super::proxies::TrustedProxy;
 use crate::access::Way;
 
+/// What would let strangers in, and what to do.
+#[derive(Debug, Error)]
+pub enum ExposureError {
+    #[error(
+        "{key} lets others in through the proxy, and auth = \"none\" asks nobody for proof: set another auth in [http]"
+    )]
+    OpenToProxy { key: &'static str },
+    #[error(
+        "{key} and auth = \"peer\": everybody behind the proxy would be the proxy's user; take \"peer\" out of auth in [http]"
+    )]
+    ProxyAsUser { key: &'static str },
+    #[error(
+        "{0} can be reached from other hosts, and auth = \"none\" is for loopback addresses and Unix domain sockets alone: set another auth in [http], or listen at 127.0.0.1"
+    )]
+    OpenToHosts(Address),
+    #[error(
+        "{0} can be reached from other hosts, and without TLS whoever is on the way reads every token: set certificate and key in [http.tls], or behind_proxy = true if a proxy in front of it speaks TLS, or listen at 127.0.0.1"
+    )]
+    NoTls(Address),
+}
+
 /// Refuses what would let strangers in.
-///
-/// # Errors
-/// What is wrong, and what to do.
-pub(super) fn check(settings: &HttpSettings, at: &Address) -> Result<(), String> {
+pub(super) fn check(settings: &HttpSettings, at: &Address) -> Result<(), ExposureError> {
     let is_open = settings.access.auth.is_none();
     let proxies = &settings.trusted_proxies;
     let key = if settings.behind_proxy { "behind_proxy = true" } else { "trusted_proxies" };
     if is_open && (settings.behind_proxy || !proxies.is_empty()) {
-        return Err(format!(
-            "{key} lets others in through the proxy, and auth = \"none\" asks nobody for proof: set another auth in [http]"
-        ));
+        return Err(ExposureError::OpenToProxy { key });
     }
     let is_peers_user = settings.behind_proxy || proxies.contains(&TrustedProxy::Unix);
     if is_peers_user && settings.access.auth.has(Way::Peer) {
-        return Err(format!(
-            "{key} and auth = \"peer\": everybody behind the proxy would be the proxy's user; take \"peer\" out of auth in [http]"
-        ));
+        return Err(ExposureError::ProxyAsUser { key });
     }
     if settings.behind_proxy && proxies.is_empty() {
         tracing::warn!(
@@ -37,14 +53,10 @@ pub(super) fn check(settings: &HttpSettings, at: &Address) -> Result<(), String>
         return Ok(());
     }
     if is_open {
-        return Err(format!(
-            "{at} can be reached from other hosts, and auth = \"none\" is for loopback addresses and Unix domain sockets alone: set another auth in [http], or listen at 127.0.0.1"
-        ));
+        return Err(ExposureError::OpenToHosts(at.clone()));
     }
     if settings.tls.is_none() && !settings.behind_proxy {
-        return Err(format!(
-            "{at} can be reached from other hosts, and without TLS whoever is on the way reads every token: set certificate and key in [http.tls], or behind_proxy = true if a proxy in front of it speaks TLS, or listen at 127.0.0.1"
-        ));
+        return Err(ExposureError::NoTls(at.clone()));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! answered to clients while it drains.
 
 use std::convert::Infallible;
+use std::io;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -17,9 +18,10 @@ use lockhouse_base::principal::Principal;
 use lockhouse_base::{json, telemetry};
 use lockhouse_messages::{EngineClient, Request as Ask, Response as Answer};
 use serde_json::json;
+use thiserror::Error;
 
 use super::Address;
-use super::listening::{self, Listening, Socket};
+use super::listening::{self, BindError, Listening, Socket};
 
 /// As Prometheus asks for it.
 const FIGURES: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -57,11 +59,19 @@ pub(super) fn guarded(service: &Service) -> Router {
     told(service).layer(middleware::from_fn(unrestricted))
 }
 
+/// Why figures are served no more.
+#[derive(Debug, Error)]
+pub enum FiguresError {
+    #[error("[metrics]: {0}")]
+    Bind(#[from] BindError),
+    #[error(transparent)]
+    Serve(#[from] io::Error),
+}
+
 /// Serves all four at these addresses, to whoever reaches them, until nothing is served any more.
-pub async fn serve_figures(service: &Service, addresses: &[Address]) -> Result<Infallible, String> {
+pub async fn serve_figures(service: &Service, addresses: &[Address]) -> Result<Infallible, FiguresError> {
     let router = open(service).merge(told(service));
-    let listening = listening::bind(addresses).await;
-    let listening = listening.map_err(|reason| format!("[metrics]: {reason}"))?;
+    let listening = listening::bind(addresses).await?;
     let serving = listening.into_iter().map(async |at: Listening| {
         match &at.address {
             Address::Tcp(address) => tracing::info!("figures are at http://{address}/metrics"),
@@ -73,9 +83,7 @@ pub async fn serve_figures(service: &Service, addresses: &[Address]) -> Result<I
             Socket::Unix(socket) => axum::serve(socket, router.clone()).await,
         }
     });
-    if let Err(error) = futures_util::future::try_join_all(serving).await {
-        return Err(error.to_string());
-    }
+    futures_util::future::try_join_all(serving).await?;
     // There is none, or none that goes on.
     Ok(std::future::pending().await)
 }

@@ -14,6 +14,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use lockhouse_base::telemetry;
 use serde::Deserialize;
+use thiserror::Error;
 
 use super::Via;
 
@@ -30,11 +31,20 @@ pub struct HostName {
 #[serde(try_from = "String")]
 pub struct PageOrigin(String);
 
-impl TryFrom<String> for HostName {
-    type Error = String;
+/// What is written in `hosts` or `origins` is none.
+#[derive(Debug, Error)]
+pub enum InvalidWebName {
+    #[error("{0:?} is no host: write NAME or NAME:PORT, such as mcp.example.com")]
+    Host(String),
+    #[error("{0:?} is no origin: write https://NAME or http://NAME:PORT, without a path")]
+    Origin(String),
+}
 
-    fn try_from(written: String) -> Result<Self, String> {
-        let told = || format!("{written:?} is no host: write NAME or NAME:PORT, such as mcp.example.com");
+impl TryFrom<String> for HostName {
+    type Error = InvalidWebName;
+
+    fn try_from(written: String) -> Result<Self, InvalidWebName> {
+        let told = || InvalidWebName::Host(written.clone());
         let authority = Authority::from_str(&written).map_err(|_| told())?;
         let is_plain = !written.contains('@') && !authority.host().is_empty() && !written.contains('*');
         let port = port(&authority).map_err(|()| told())?;
@@ -43,11 +53,10 @@ impl TryFrom<String> for HostName {
 }
 
 impl TryFrom<String> for PageOrigin {
-    type Error = String;
+    type Error = InvalidWebName;
 
-    fn try_from(written: String) -> Result<Self, String> {
-        let told =
-            || format!("{written:?} is no origin: write https://NAME or http://NAME:PORT, without a path");
+    fn try_from(written: String) -> Result<Self, InvalidWebName> {
+        let told = || InvalidWebName::Origin(written.clone());
         let (scheme, authority) = written.split_once("://").ok_or_else(told)?;
         let is_web = scheme == "http" || scheme == "https";
         HostName::try_from(authority.to_owned()).map_err(|_| told())?;

@@ -10,6 +10,7 @@ use axum::http::HeaderMap;
 use ipnet::IpNet;
 use lockhouse_base::log_throttle::LogThrottle;
 use serde::Deserialize;
+use thiserror::Error;
 
 use crate::access::Peer;
 
@@ -28,20 +29,27 @@ pub enum TrustedProxy {
     Unix,
 }
 
-impl TryFrom<String> for TrustedProxy {
-    type Error = String;
+/// What is written in `trusted_proxies` is none.
+#[derive(Debug, Error)]
+pub enum InvalidProxy {
+    #[error(r#"{0:?} is no proxy: write an address, a network such as 10.0.0.0/8, or "unix""#)]
+    Form(String),
+    #[error("{0:?} is every address: anybody could name any client")]
+    Everybody(String),
+}
 
-    fn try_from(written: String) -> Result<Self, String> {
+impl TryFrom<String> for TrustedProxy {
+    type Error = InvalidProxy;
+
+    fn try_from(written: String) -> Result<Self, InvalidProxy> {
         if written == "unix" {
             return Ok(Self::Unix);
         }
         let address = written.parse::<IpAddr>().map(|address| IpNet::from(address.to_canonical()));
-        let network = address.or_else(|_| written.parse::<IpNet>()).map_err(|_| {
-            format!("{written:?} is no proxy: write an address, a network such as 10.0.0.0/8, or \"unix\"")
-        })?;
-        match network.prefix_len() {
-            0 => Err(format!("{written:?} is every address: anybody could name any client")),
-            _ => Ok(Self::Network(network)),
+        match address.or_else(|_| written.parse::<IpNet>()) {
+            Ok(network) if network.prefix_len() == 0 => Err(InvalidProxy::Everybody(written)),
+            Ok(network) => Ok(Self::Network(network)),
+            Err(_) => Err(InvalidProxy::Form(written)),
         }
     }
 }

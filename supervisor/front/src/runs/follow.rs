@@ -10,17 +10,15 @@ use lockhouse_messages::{
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{CallToolResponse, InputResponses, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
-use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::super::display::{Display, LOOK_EVERY};
-use super::super::{Front, ask, calls_again, client, invalid, run_code_request};
+use super::super::{Front, ask, calls_again, client, invalid};
 use super::result;
 use super::running::running;
+use crate::arguments::{self, run_code_request};
 use crate::asking::Asking;
 
-/// What `get_result` may be asked to wait.
-const WAIT_MAX: Duration = Duration::from_secs(600);
 /// When a run that cannot go on without its request is tried again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
@@ -56,7 +54,7 @@ impl Front {
     ) -> CallToolResponse {
         let program = match run_code_request(arguments) {
             Ok(program) => program,
-            Err(message) => return invalid(&message).into(),
+            Err(wrong) => return invalid(&wrong.to_string()).into(),
         };
         let exchange = self.open(principal, context, Request::RunCode(program));
         let (tool, wait) = (Tool::RunCode, self.engine.settings().wait);
@@ -90,7 +88,9 @@ impl Front {
         let (handle, wait) = match tool {
             Tool::RunCode => (None, wait),
             // The same arguments were good the first time.
-            Tool::GetResult => (handle(arguments).ok(), waits(arguments, wait).unwrap_or(wait)),
+            Tool::GetResult => {
+                (arguments::handle(arguments).ok(), arguments::wait(arguments, wait).unwrap_or(wait))
+            }
         };
         let following =
             Following { exchange, principal, handle, tool, arguments, wait, is_resumed: true, answered };
@@ -104,7 +104,7 @@ impl Front {
         arguments: &JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> Option<CallToolResponse> {
-        let handle = handle(arguments).ok()?;
+        let handle = arguments::handle(arguments).ok()?;
         let request = Request::FollowRun(RunName::Handle(handle.clone()));
         let mut exchange = self.open(principal, context, request);
         match exchange.next().await {
@@ -112,9 +112,9 @@ impl Front {
             Step::Over(response) => return Some(result(response).into()),
             Step::Event(_) => {}
         }
-        let wait = match waits(arguments, self.engine.settings().wait) {
+        let wait = match arguments::wait(arguments, self.engine.settings().wait) {
             Ok(wait) => wait,
-            Err(message) => return Some(invalid(message).into()),
+            Err(wrong) => return Some(invalid(&wrong.to_string()).into()),
         };
         let (tool, handle) = (Tool::GetResult, Some(handle));
         let following = Following {
@@ -287,26 +287,6 @@ impl<'a> State<'a> {
                 self.following = Following { exchange, ..self.following };
                 ControlFlow::Continue(self)
             }
-        }
-    }
-}
-
-/// The handle among the arguments of `get_result`.
-pub(crate) fn handle(arguments: &JsonObject) -> Result<ResultHandle, String> {
-    match arguments.get("handle").and_then(Value::as_str).map(ResultHandle::new) {
-        Some(handle) => handle.map_err(|invalid| invalid.to_string()),
-        None => Err("handle is missing, or is not a string".into()),
-    }
-}
-
-/// How long `get_result` waits.
-fn waits(arguments: &JsonObject, usual: Duration) -> Result<Duration, &'static str> {
-    match arguments.get("wait_s") {
-        None | Some(Value::Null) => Ok(usual),
-        Some(seconds) => {
-            let seconds = seconds.as_f64().filter(|seconds| *seconds >= 0.0);
-            let seconds = seconds.ok_or("wait_s must be a number of seconds from 0 on")?;
-            Ok(Duration::try_from_secs_f64(seconds).unwrap_or(WAIT_MAX).min(WAIT_MAX))
         }
     }
 }

@@ -1,14 +1,17 @@
 //! How the keys of an authorization server are had: from where it says, in bounded time and size.
 
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lockhouse_base::files;
-use reqwest::Client;
 use reqwest::redirect::Policy;
+use reqwest::{Client, StatusCode};
 use serde::Deserialize;
+use thiserror::Error;
 use url::Url;
 
-use super::{KeySource, trusted_url};
+use super::{KeySource, UntrustedUrl, trusted_url};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const BYTES_MAX: usize = 256 * 1024;
@@ -29,22 +32,47 @@ struct Described {
     jwks_uri: String,
 }
 
+/// Why there are no keys.
+#[derive(Debug, Error)]
+pub(super) enum FetchError {
+    #[error("{path}: {source}")]
+    File { path: PathBuf, source: io::Error },
+    #[error("{path} is not there")]
+    NoFile { path: PathBuf },
+    #[error("{url}: {}", in_words(.source))]
+    Request { url: Url, source: reqwest::Error },
+    #[error("{url}: it answered {status}")]
+    Status { url: Url, status: StatusCode },
+    #[error("{url}: the answer has more than {BYTES_MAX} bytes")]
+    TooLong { url: Url },
+    #[error("{url}: the answer is no text")]
+    NoText { url: Url },
+    #[error("{url}: no description of an authorization server")]
+    NoDescription { url: Url },
+    #[error("{url} describes another issuer than the one that is configured")]
+    OtherIssuer { url: Url },
+    #[error(transparent)]
+    KeysUrl(#[from] UntrustedUrl),
+    /// Each place where the issuer may describe itself has failed.
+    #[error("{}", .0.iter().map(Self::to_string).collect::<Vec<_>>().join("; "))]
+    Discovery(Vec<Self>),
+}
+
 impl Fetch {
-    pub(super) fn new(source: KeySource, issuer: String) -> Result<Self, String> {
+    pub(super) fn new(source: KeySource, issuer: String) -> Result<Self, reqwest::Error> {
         // Who answers elsewhere is somebody else.
         let client =
-            Client::builder().redirect(Policy::none()).timeout(TIMEOUT).connect_timeout(TIMEOUT).build();
-        let client = client.map_err(|error| format!("TLS cannot be used: {error}"))?;
+            Client::builder().redirect(Policy::none()).timeout(TIMEOUT).connect_timeout(TIMEOUT).build()?;
         Ok(Self { source, issuer, client })
     }
 
     /// A set of keys, as text.
-    pub(super) async fn keys(&self) -> Result<String, String> {
+    pub(super) async fn keys(&self) -> Result<String, FetchError> {
         match &self.source {
             KeySource::File(path) => {
                 let text = files::read_named(path, BYTES_MAX as u64);
-                let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
-                text.ok_or_else(|| format!("{} is not there", path.display()))
+                let text = text.map_err(|source| FetchError::File { path: path.clone(), source })?;
+                text.ok_or_else(|| FetchError::NoFile { path: path.clone() })
             }
             KeySource::Url(url) => self.get(url).await,
             KeySource::Issuer(issuer) => self.get(&self.discovered(issuer).await?).await,
@@ -52,40 +80,42 @@ impl Fetch {
     }
 
     /// Where the issuer says that its keys are.
-    async fn discovered(&self, issuer: &Url) -> Result<Url, String> {
-        let mut reasons = Vec::new();
+    async fn discovered(&self, issuer: &Url) -> Result<Url, FetchError> {
+        let mut failed = Vec::new();
         for url in places(issuer) {
             let described = match self.get(&url).await {
                 Ok(text) => text,
-                Err(reason) => {
-                    reasons.push(reason);
+                Err(error) => {
+                    failed.push(error);
                     continue;
                 }
             };
-            let described: Described = serde_json::from_str(&described)
-                .map_err(|_| format!("{url}: no description of an authorization server"))?;
+            let Ok(described) = serde_json::from_str::<Described>(&described) else {
+                return Err(FetchError::NoDescription { url });
+            };
             if described.issuer != self.issuer {
-                return Err(format!("{url} describes another issuer than the one that is configured"));
+                return Err(FetchError::OtherIssuer { url });
             }
-            return trusted_url(&described.jwks_uri);
+            return Ok(trusted_url(&described.jwks_uri)?);
         }
-        Err(reasons.join("; "))
+        Err(FetchError::Discovery(failed))
     }
 
-    async fn get(&self, url: &Url) -> Result<String, String> {
-        let told = |error: reqwest::Error| format!("{url}: {}", in_words(&error.without_url()));
-        let mut response = self.client.get(url.clone()).send().await.map_err(told)?;
+    async fn get(&self, url: &Url) -> Result<String, FetchError> {
+        let url = || url.clone();
+        let broken = |error: reqwest::Error| FetchError::Request { url: url(), source: error.without_url() };
+        let mut response = self.client.get(url()).send().await.map_err(broken)?;
         if !response.status().is_success() {
-            return Err(format!("{url}: it answered {}", response.status()));
+            return Err(FetchError::Status { url: url(), status: response.status() });
         }
         let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(told)? {
+        while let Some(chunk) = response.chunk().await.map_err(broken)? {
             if bytes.len() + chunk.len() > BYTES_MAX {
-                return Err(format!("{url}: the answer has more than {BYTES_MAX} bytes"));
+                return Err(FetchError::TooLong { url: url() });
             }
             bytes.extend_from_slice(&chunk);
         }
-        String::from_utf8(bytes).map_err(|_| format!("{url}: the answer is no text"))
+        String::from_utf8(bytes).map_err(|_| FetchError::NoText { url: url() })
     }
 }
 

@@ -10,11 +10,12 @@ use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use thiserror::Error;
 use tokio::sync::MutexGuard;
 use tokio::time::Instant;
 
 use super::KeySource;
-use super::fetch::Fetch;
+use super::fetch::{Fetch, FetchError};
 use crate::access::refused::Why;
 
 /// After which keys are looked for again, and after which they count no more if they cannot be had.
@@ -43,6 +44,19 @@ struct Known {
     since: Instant,
 }
 
+/// Why the keys are not to be had.
+#[derive(Debug, Error)]
+enum KeysError {
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    #[error("what came is no set of keys (JWKS)")]
+    NoSet,
+    #[error("the set has {0} keys, and may have {KEYS_MAX}")]
+    TooMany(usize),
+    #[error("there is no public key in the set that tokens could be checked with")]
+    NoPublicKey,
+}
+
 /// The keys of one authorization server.
 #[derive(Debug)]
 pub(super) struct Keys(Arc<Shared>);
@@ -57,7 +71,7 @@ struct Shared {
 }
 
 impl Keys {
-    pub(super) fn new(source: KeySource, issuer: String, refetch: Duration) -> Result<Self, String> {
+    pub(super) fn new(source: KeySource, issuer: String, refetch: Duration) -> Result<Self, reqwest::Error> {
         let fetch = Fetch::new(source, issuer)?;
         let (known, tried) = (Mutex::default(), tokio::sync::Mutex::default());
         Ok(Self(Arc::new(Shared { fetch, refetch, known, tried })))
@@ -105,7 +119,7 @@ impl Shared {
         if is_newer || tried.is_some_and(|tried| tried.elapsed() < self.refetch) {
             return;
         }
-        let got = self.fetch.keys().await.and_then(|text| keys(&text));
+        let got = self.fetch.keys().await.map_err(KeysError::from).and_then(|text| keys(&text));
         *tried = Some(Instant::now());
         match got {
             Ok(keys) => {
@@ -132,22 +146,21 @@ fn found(keys: &[Key], id: Option<&str>, algorithm: Algorithm) -> Option<Arc<Dec
 }
 
 /// The keys that are of use here. Others are passed over: a server may have them for something else.
-fn keys(text: &str) -> Result<Vec<Key>, String> {
+fn keys(text: &str) -> Result<Vec<Key>, KeysError> {
     #[derive(Deserialize)]
     struct Set<'a> {
         #[serde(borrow)]
         keys: Vec<&'a RawValue>,
     }
-    let set: Set<'_> =
-        serde_json::from_str(text).map_err(|_| "what came is no set of keys (JWKS)".to_owned())?;
+    let set: Set<'_> = serde_json::from_str(text).map_err(|_| KeysError::NoSet)?;
     if set.keys.len() > KEYS_MAX {
-        return Err(format!("the set has {} keys, and may have {KEYS_MAX}", set.keys.len()));
+        return Err(KeysError::TooMany(set.keys.len()));
     }
     let keys: Vec<Key> = set.keys.iter().filter_map(|key| public_key(key.get())).collect();
-    if keys.is_empty() {
-        return Err("there is no public key in the set that tokens could be checked with".into());
+    match keys.is_empty() {
+        true => Err(KeysError::NoPublicKey),
+        false => Ok(keys),
     }
-    Ok(keys)
 }
 
 fn public_key(text: &str) -> Option<Key> {

@@ -1,15 +1,17 @@
 //! The file itself: whole or as it was, for its owner alone.
 
 use std::fs::{File, Metadata};
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use aws_lc_rs::error::Unspecified;
 use lockhouse_base::files;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::{Issued, TokenName, seconds};
 use crate::access::token::Token;
@@ -19,6 +21,27 @@ const TOKENS_MAX: usize = 1_000;
 const VERSION: u32 = 1;
 /// How long it is known of a token that it was revoked, or has expired.
 const REMEMBERED: Duration = Duration::from_secs(90 * 86_400);
+
+/// Why tokens cannot be read or kept.
+#[derive(Debug, Error)]
+pub enum TokenFileError {
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{path} is damaged; restore it, or remove it and make new tokens")]
+    Damaged { path: PathBuf },
+    #[error("{path} is of version {version}, which this Lockhouse does not know")]
+    Version { path: PathBuf, version: u32 },
+    #[error("{path} belongs to user {owner}, who could let anybody in; change its owner")]
+    Foreign { path: PathBuf, owner: u32 },
+    #[error("others than its owner may write to {path}; take that away with chmod go-w")]
+    Writable { path: PathBuf },
+    #[error("there is a token of the name {0} already; revoke it first: lockhouse token revoke {0}", .name.as_str())]
+    Taken { name: TokenName },
+    #[error("there are {TOKENS_MAX} tokens, and there can be no more: revoke some")]
+    Full,
+    #[error("the system gives no randomness")]
+    Randomness(#[from] Unspecified),
+}
 
 /// Where tokens are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,39 +67,33 @@ impl TokenFile {
     }
 
     /// None while there is no file.
-    pub(super) fn stamp(&self) -> Result<Option<Stamp>, String> {
+    pub(super) fn stamp(&self) -> Result<Option<Stamp>, TokenFileError> {
         match std::fs::symlink_metadata(&self.0) {
             Ok(of) => {
                 let (written, changed) = ((of.mtime(), of.mtime_nsec()), (of.ctime(), of.ctime_nsec()));
                 Ok(Some((of.dev(), of.ino(), of.size(), written.0, written.1, changed.0, changed.1)))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.told(&error)),
+            Err(error) => Err(self.error(error)),
         }
     }
 
     /// Every token that is known.
-    ///
-    /// # Errors
-    /// That it cannot be read, or was written by who must not.
-    pub fn read(&self) -> Result<Vec<Issued>, String> {
+    pub fn read(&self) -> Result<Vec<Issued>, TokenFileError> {
         let file = match files::open_to_read(&self.0) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(self.told(&error)),
+            Err(error) => return Err(self.error(error)),
         };
-        self.trust(&file.metadata().map_err(|error| self.told(&error))?)?;
+        self.trust(&file.metadata().map_err(|error| self.error(error))?)?;
         let mut content = Vec::new();
-        file.take(FILE_BYTES_MAX).read_to_end(&mut content).map_err(|error| self.told(&error))?;
+        file.take(FILE_BYTES_MAX).read_to_end(&mut content).map_err(|error| self.error(error))?;
         // What is wrong with it may have what is in it.
-        let content: Content = serde_json::from_slice(&content).map_err(|_| {
-            format!("{} is damaged; restore it, or remove it and make new tokens", self.0.display())
-        })?;
+        let content = serde_json::from_slice::<Content>(&content);
+        let content = content.map_err(|_| TokenFileError::Damaged { path: self.0.clone() })?;
         match content.version {
             VERSION => Ok(content.tokens),
-            other => {
-                Err(format!("{} is of version {other}, which this Lockhouse does not know", self.0.display()))
-            }
+            version => Err(TokenFileError::Version { path: self.0.clone(), version }),
         }
     }
 
@@ -85,37 +102,32 @@ impl TokenFile {
     ///
     /// # Errors
     /// That they have one, that it cannot be recorded, or that it cannot be written.
-    pub fn create(
+    pub fn create<E: From<TokenFileError>>(
         &self,
         name: &TokenName,
         expires: Option<SystemTime>,
         only: Option<Vec<String>>,
-        record: impl FnOnce() -> Result<(), String>,
-    ) -> Result<Token, String> {
+        record: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Token, E> {
         let _lock = self.lock()?;
         let (mut tokens, now) = (self.read()?, SystemTime::now());
         if tokens.iter().any(|issued| issued.name == *name && issued.state(now) == "valid") {
-            return Err(format!(
-                "there is a token of the name {name} already; revoke it first: lockhouse token revoke {name}",
-                name = name.as_str()
-            ));
+            return Err(TokenFileError::Taken { name: name.clone() }.into());
         }
         forget(&mut tokens, now);
         if tokens.len() >= TOKENS_MAX {
-            return Err(format!("there are {TOKENS_MAX} tokens, and there can be no more: revoke some"));
+            return Err(TokenFileError::Full.into());
         }
-        let token = Token::new().map_err(|_| "the system gives no randomness".to_owned())?;
+        let token = Token::new().map_err(TokenFileError::from)?;
         let (sha256, created, expires) = (token.digest(), seconds(now), expires.map(seconds));
         tokens.push(Issued { name: name.clone(), sha256, created, expires, revoked: None, only });
         record()?;
-        self.write(tokens).map(|()| token)
+        self.write(tokens)?;
+        Ok(token)
     }
 
     /// Takes back what somebody was given. Whether there was anything.
-    ///
-    /// # Errors
-    /// That it cannot be written.
-    pub fn revoke(&self, name: &TokenName) -> Result<bool, String> {
+    pub fn revoke(&self, name: &TokenName) -> Result<bool, TokenFileError> {
         let _lock = self.lock()?;
         let (mut tokens, now) = (self.read()?, SystemTime::now());
         let mut found = false;
@@ -130,38 +142,35 @@ impl TokenFile {
         Ok(found)
     }
 
-    fn write(&self, tokens: Vec<Issued>) -> Result<(), String> {
+    fn write(&self, tokens: Vec<Issued>) -> Result<(), TokenFileError> {
         let content = Content { version: VERSION, tokens };
-        let text = serde_json::to_vec_pretty(&content).map_err(|error| self.told(&error.into()))?;
-        files::replace_for_service(&self.0, &text).map_err(|error| self.told(&error))
+        let text = serde_json::to_vec_pretty(&content).map_err(|error| self.error(error.into()))?;
+        files::replace_for_service(&self.0, &text).map_err(|error| self.error(error))
     }
 
     /// Alone among all who write.
-    fn lock(&self) -> Result<Flock<File>, String> {
+    fn lock(&self) -> Result<Flock<File>, TokenFileError> {
         let path = self.0.with_extension("lock");
         let directory = path.parent().unwrap_or(Path::new("/"));
         let opened = files::private_directory(directory).and_then(|()| files::open_to_append(&path));
-        let file = opened.map_err(|error| format!("{}: {error}", path.display()))?;
-        Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| self.told(&error.into()))
+        let file = opened.map_err(|source| TokenFileError::Io { path, source })?;
+        Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| self.error(error.into()))
     }
 
     /// That nobody else can have written it.
-    fn trust(&self, metadata: &Metadata) -> Result<(), String> {
-        let path = self.0.display();
+    fn trust(&self, metadata: &Metadata) -> Result<(), TokenFileError> {
         let owner = metadata.uid();
         if owner != geteuid().as_raw() && owner != 0 {
-            return Err(format!(
-                "{path} belongs to user {owner}, who could let anybody in; change its owner"
-            ));
+            return Err(TokenFileError::Foreign { path: self.0.clone(), owner });
         }
         if metadata.mode() & 0o022 != 0 {
-            return Err(format!("others than its owner may write to {path}; take that away with chmod go-w"));
+            return Err(TokenFileError::Writable { path: self.0.clone() });
         }
         Ok(())
     }
 
-    fn told(&self, error: &std::io::Error) -> String {
-        format!("{}: {error}", self.0.display())
+    fn error(&self, source: io::Error) -> TokenFileError {
+        TokenFileError::Io { path: self.0.clone(), source }
     }
 }
 
