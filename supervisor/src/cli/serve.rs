@@ -17,6 +17,7 @@ use lockhouse_front::http::{
 };
 use lockhouse_upstream::NESTED;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use super::{UNAVAILABLE, USAGE, complain, load, read, start_with};
 use crate::config::{Files, Settings};
@@ -39,6 +40,17 @@ impl Arguments {
     }
 }
 
+/// Why clients are served no longer.
+type Served = Result<(), Box<dyn std::error::Error>>;
+
+/// What runs before the first client is served.
+struct Started {
+    settings: Settings,
+    supervisor: Arc<Supervisor>,
+    /// Without one, the client is at standard input and output.
+    door: Option<OpenDoor>,
+}
+
 /// Serves until the client closes its end, or a signal asks to stop. SIGHUP loads the configuration again.
 pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     if std::env::var_os(NESTED).is_some() {
@@ -47,68 +59,71 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         );
         return ExitCode::from(USAGE);
     }
-    let (settings, policy) = match load(files) {
-        Ok(loaded) => loaded,
+    let started = match start(files, arguments).await {
+        Ok(started) => started,
         Err(status) => return status,
     };
+    match serve_until_closed(files, started).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(error.as_ref(), UNAVAILABLE),
+    }
+}
+
+/// Opens the sockets and starts the supervisor.
+async fn start(files: &Files, arguments: Arguments) -> Result<Started, ExitCode> {
+    let (settings, policy) = load(files)?;
     for secret in settings.readable_secrets() {
         tracing::warn!("{secret}");
     }
     let door = match arguments.over_http() {
-        true => match open(settings.http.clone(), arguments.listen).await {
-            Ok(door) => Some(door),
-            Err(status) => return status,
-        },
+        true => Some(open(settings.http.clone(), arguments.listen).await?),
         false => None,
     };
-    let is_http = door.is_some();
-    if is_http {
+    if door.is_some() {
         telemetry::install();
     }
-    let certificate = door.as_ref().map(OpenDoor::certificate);
-    let supervisor =
-        match start_with(settings.engine.clone(), policy, &[Language::Python, Language::Typescript]) {
-            Ok(supervisor) => Arc::new(supervisor),
-            Err(status) => return status,
-        };
+    let languages = [Language::Python, Language::Typescript];
+    let supervisor = Arc::new(start_with(settings.engine.clone(), policy, &languages)?);
     supervisor.warn_about_first_policy();
+    Ok(Started { settings, supervisor, door })
+}
+
+/// Serves clients and reloads the configuration, then ends what still runs.
+async fn serve_until_closed(files: &Files, started: Started) -> Served {
+    let Started { settings, supervisor, door } = started;
+    let is_http = door.is_some();
+    let certificate = door.as_ref().map(OpenDoor::certificate);
     let closing = supervisor.life().closing().clone();
     end_on_signal(supervisor.life(), is_http);
     tokio::spawn(notify::keep(supervisor.clone()));
     let control = ControlSocket::open(&supervisor);
-    let _control = control.map_err(|reason| tracing::warn!("{reason}"));
+    let _control = control.map_err(|error| tracing::warn!("{error}"));
     let service = Service {
         engine: lockhouse_engine::connect(&supervisor, closing.clone()),
         life: supervisor.life().clone(),
     };
-    let serving = async {
-        match door {
-            None => {
-                service.life.listens();
-                front::serve_stdio(service.engine.clone(), closing.clone()).await
-            }
-            Some(door) => {
-                door.serve(service.clone(), closing.clone()).await;
-                Ok(())
-            }
-        }
-    };
     let served = tokio::select! {
-        served = serving => served,
-        reason = supervisor.unprotected() => Err(reason),
+        served = serve_clients(&service, door, &closing) => served,
+        error = supervisor.unprotected() => Err(error.into()),
         served = figures(&service, &settings.metrics, is_http) => served.map(|never| match never {}),
         never = reload_on_signal(&supervisor, &settings, files, certificate.as_ref()) => match never {},
         never = reload_on_answer(&supervisor, &settings, files) => match never {},
     };
     supervisor.life().close();
     supervisor.close().await;
-    match served {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            eprintln!("lockhouse: {reason}");
-            ExitCode::from(UNAVAILABLE)
+    served
+}
+
+/// Serves those who connect to the sockets, or the one client at standard input and output.
+async fn serve_clients(service: &Service, door: Option<OpenDoor>, closing: &CancellationToken) -> Served {
+    match door {
+        Some(door) => door.serve(service.clone(), closing.clone()).await,
+        None => {
+            service.life.listens();
+            front::serve_stdio(service.engine.clone(), closing.clone()).await?;
         }
     }
+    Ok(())
 }
 
 /// The sockets, before anything else is started: what is refused is refused at once.
@@ -178,8 +193,12 @@ fn reload(supervisor: &Supervisor, first: &Settings, files: &Files, cause: Reloa
 }
 
 /// Figures for whoever reaches the addresses that are configured for them.
-async fn figures(service: &Service, addresses: &[Address], is_http: bool) -> Result<Infallible, String> {
-    if is_http { serve_figures(service, addresses).await } else { std::future::pending().await }
+async fn figures(
+    service: &Service,
+    addresses: &[Address],
+    is_http: bool,
+) -> Result<Infallible, Box<dyn std::error::Error>> {
+    if is_http { Ok(serve_figures(service, addresses).await?) } else { std::future::pending().await }
 }
 
 /// SIGTERM and SIGINT: runs that are under way are let come to their end where there is more than one client. The second

@@ -37,9 +37,6 @@ pub(crate) enum ConfigError {
     /// What is written of authorization servers cannot be used.
     #[error("cannot use {path}: [http.oauth]: {fault}")]
     Oauth { path: PathBuf, fault: OauthFault },
-    /// A program of ours, or the Python interpreter, is nowhere.
-    #[error("cannot find {what}; looked at {places}. {advice}")]
-    Missing { what: &'static str, places: String, advice: &'static str },
     /// Neither of the places where state may be kept is known.
     #[error(
         "no place to keep the audit log: set HOME, XDG_STATE_HOME or STATE_DIRECTORY, or audit.directory in the configuration"
