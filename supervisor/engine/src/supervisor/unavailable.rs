@@ -1,4 +1,4 @@
-//! Why a language is not available.
+//! Why a language runs no code.
 
 use std::path::PathBuf;
 use std::sync::Arc;
