@@ -56,7 +56,7 @@ pub(super) struct Refused {
 
 /// The limit of one execution that a call would exceed, as the object of "may have".
 #[derive(Debug, thiserror::Error)]
-enum Exhausted {
+enum ExceededLimit {
     #[error("{most} calls")]
     Calls { most: u32 },
     #[error("{most} bytes of arguments, of which {before} are used and this call needs {needed}")]
@@ -166,21 +166,21 @@ impl Limiter {
 }
 
 impl Used {
-    fn has_room(self, limits: &Limits, bytes: u64) -> Result<(), Exhausted> {
+    fn has_room(self, limits: &Limits, bytes: u64) -> Result<(), ExceededLimit> {
         if let Some(most) = limits.calls_per_execution
             && self.calls >= most
         {
-            return Err(Exhausted::Calls { most });
+            return Err(ExceededLimit::Calls { most });
         }
         if let Some(most) = limits.argument_bytes_per_execution
             && self.argument_bytes.saturating_add(bytes) > most
         {
-            return Err(Exhausted::ArgumentBytes { most, before: self.argument_bytes, needed: bytes });
+            return Err(ExceededLimit::ArgumentBytes { most, before: self.argument_bytes, needed: bytes });
         }
         if let Some(most) = limits.result_bytes_per_execution
             && self.result_bytes >= most
         {
-            return Err(Exhausted::ResultBytes { most });
+            return Err(ExceededLimit::ResultBytes { most });
         }
         Ok(())
     }
@@ -192,7 +192,7 @@ fn quota(rate: Rate) -> Quota {
     quota.allow_burst(rate.burst)
 }
 
-fn exhausted(scoped: &ScopedLimits, limit: &Exhausted) -> Box<Refused> {
+fn exhausted(scoped: &ScopedLimits, limit: &ExceededLimit) -> Box<Refused> {
     let message = format!(
         "the call was not made: one execution may have {limit} of {} ({}); another execution begins anew",
         scoped.scope, scoped.place

@@ -40,11 +40,11 @@ impl Arguments {
     }
 }
 
-/// Why clients are served no longer.
-type Served = Result<(), Box<dyn std::error::Error>>;
+/// `T`, or why clients can be served no longer.
+type ServeResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// What runs before the first client is served.
-struct Started {
+struct Instance {
     settings: Settings,
     supervisor: Arc<Supervisor>,
     /// Without one, the client is at standard input and output.
@@ -59,18 +59,18 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         );
         return ExitCode::from(USAGE);
     }
-    let started = match start(files, arguments).await {
-        Ok(started) => started,
+    let instance = match start(files, arguments).await {
+        Ok(instance) => instance,
         Err(status) => return status,
     };
-    match serve_until_closed(files, started).await {
+    match serve_until_closed(files, instance).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => complain(error.as_ref(), UNAVAILABLE),
     }
 }
 
 /// Opens the sockets and starts the supervisor.
-async fn start(files: &Files, arguments: Arguments) -> Result<Started, ExitCode> {
+async fn start(files: &Files, arguments: Arguments) -> Result<Instance, ExitCode> {
     let (settings, policy) = load(files)?;
     for secret in settings.readable_secrets() {
         tracing::warn!("{secret}");
@@ -85,12 +85,12 @@ async fn start(files: &Files, arguments: Arguments) -> Result<Started, ExitCode>
     let languages = [Language::Python, Language::Typescript];
     let supervisor = Arc::new(start_with(settings.engine.clone(), policy, &languages)?);
     supervisor.warn_about_first_policy();
-    Ok(Started { settings, supervisor, door })
+    Ok(Instance { settings, supervisor, door })
 }
 
 /// Serves clients and reloads the configuration, then ends what still runs.
-async fn serve_until_closed(files: &Files, started: Started) -> Served {
-    let Started { settings, supervisor, door } = started;
+async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
+    let Instance { settings, supervisor, door } = instance;
     let is_http = door.is_some();
     let certificate = door.as_ref().map(OpenDoor::certificate);
     let closing = supervisor.life().closing().clone();
@@ -115,7 +115,11 @@ async fn serve_until_closed(files: &Files, started: Started) -> Served {
 }
 
 /// Serves those who connect to the sockets, or the one client at standard input and output.
-async fn serve_clients(service: &Service, door: Option<OpenDoor>, closing: &CancellationToken) -> Served {
+async fn serve_clients(
+    service: &Service,
+    door: Option<OpenDoor>,
+    closing: &CancellationToken,
+) -> ServeResult<()> {
     match door {
         Some(door) => door.serve(service.clone(), closing.clone()).await,
         None => {
@@ -193,11 +197,7 @@ fn reload(supervisor: &Supervisor, first: &Settings, files: &Files, cause: Reloa
 }
 
 /// Figures for whoever reaches the addresses that are configured for them.
-async fn figures(
-    service: &Service,
-    addresses: &[Address],
-    is_http: bool,
-) -> Result<Infallible, Box<dyn std::error::Error>> {
+async fn figures(service: &Service, addresses: &[Address], is_http: bool) -> ServeResult<Infallible> {
     if is_http { Ok(serve_figures(service, addresses).await?) } else { std::future::pending().await }
 }
 

@@ -57,8 +57,8 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
     let is_new = files.config.as_ref().is_some_and(|named| !named.exists());
     let servers = if is_new { BTreeMap::new() } else { super::load(files)?.engine.servers };
     let mut edit = Edit::open(files).map_err(|error| complain_config(&error))?;
-    if let Some(taken) = name_taken(&entry.name, &edit, &servers, arguments.force) {
-        return Err(complain(&taken, USAGE));
+    if let Some(conflict) = name_conflict(&entry.name, &edit, &servers, arguments.force) {
+        return Err(complain(&conflict, USAGE));
     }
     let name = entry.name.to_string();
     let replaced = edit.server(&name).map(secrets).unwrap_or_default();
@@ -81,7 +81,7 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
 
 /// There is another server of the name, or of one that code cannot tell from it.
 #[derive(Debug, thiserror::Error)]
-enum NameTaken {
+enum NameConflict {
     #[error("there is a server {other} already, from {origin}; take another name")]
     Elsewhere { other: ServerName, origin: String },
     #[error(
@@ -95,21 +95,21 @@ enum NameTaken {
 }
 
 /// Why the configuration cannot have the name, if it cannot.
-fn name_taken(
+fn name_conflict(
     name: &ServerName,
     edit: &Edit,
     servers: &BTreeMap<ServerName, ServerDefinition>,
     force: bool,
-) -> Option<NameTaken> {
+) -> Option<NameConflict> {
     if edit.server(name.as_str()).is_some() {
-        return (!force).then(|| NameTaken::Here { name: name.clone(), path: edit.path().to_owned() });
+        return (!force).then(|| NameConflict::Here { name: name.clone(), path: edit.path().to_owned() });
     }
     let is_same = |other: &ServerName| python_name(other.as_str()) == python_name(name.as_str());
     let (other, server) = servers.iter().find(|(other, _)| is_same(other))?;
     let (other, origin) = (other.clone(), server.origin.clone());
     Some(match other == *name {
-        true => NameTaken::Elsewhere { other, origin },
-        false => NameTaken::SameInCode { other, origin },
+        true => NameConflict::Elsewhere { other, origin },
+        false => NameConflict::SameInCode { other, origin },
     })
 }
 
