@@ -249,7 +249,6 @@ fn complain_config(error: &ConfigError) -> ExitCode {
             eprintln!("{}", faults.render(terminal::shows_colour()));
             ExitCode::from(USAGE)
         }
-        ConfigError::Missing { .. } => complain(error, UNAVAILABLE),
         _ => complain(error, USAGE),
     }
 }

@@ -97,7 +97,6 @@ pub fn verify(
     key: &PublicKey,
     tell: &mut dyn FnMut(Finding),
 ) -> Result<Verified, ReadError> {
-    let mut verified = Verified::default();
     let mut faults = 0;
     let mut counted = |finding: Finding| {
         faults += u64::from(finding.kind == Kind::Fault);
@@ -115,55 +114,74 @@ pub fn verify(
         Err(error) if place == Place::Home && error.kind() == io::ErrorKind::NotFound => (None, Vec::new()),
         surveyed => surveyed.map_err(told)?,
     };
-    let wanted: Vec<&SegmentName> =
-        names.iter().filter(|name| one.as_ref().is_none_or(|one| one == *name)).collect();
     if names.is_empty() && listed.as_ref().is_none_or(BTreeMap::is_empty) {
         empty(directory, &mut counted);
     }
-    let mut known: BTreeMap<&str, Told> = BTreeMap::new();
+    let wanted: Vec<&SegmentName> =
+        names.iter().filter(|name| one.as_ref().is_none_or(|one| one == *name)).collect();
     let mut programs = Programs::new(directory.to_owned(), place);
-    for name in wanted {
+    let read = each_segment(directory, &wanted, listed.as_ref(), key, &mut programs, &mut counted)?;
+    if one.is_none() {
+        among_each_other(&read, &mut counted);
+        none_removed(listed.as_ref(), &names, &mut counted);
+    }
+    programs.finish(&mut counted);
+    Ok(Verified {
+        segments: read.len() as u64,
+        programs: programs.verified,
+        records: read.values().map(|segment| segment.walked.records).sum(),
+        unsigned: read.values().map(|segment| segment.walked.unsigned).sum(),
+        faults,
+    })
+}
+
+/// Verifies the segments, each by itself and against the index. Those that are no longer there are not in the result.
+fn each_segment<'n>(
+    directory: &Path,
+    names: &[&'n SegmentName],
+    listed: Option<&Index>,
+    key: &PublicKey,
+    programs: &mut Programs,
+    tell: &mut dyn FnMut(Finding),
+) -> Result<BTreeMap<&'n str, Told>, ReadError> {
+    let mut read = BTreeMap::new();
+    for name in names {
         let path = directory.join(name.as_str());
-        let segment = match segment(&path, name, key, &mut programs, &mut counted) {
+        let segment = match segment(&path, name, key, programs, tell) {
             Ok(segment) => segment,
             // Its time was over meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) if files::is_no_file(&error) => {
-                fault(&mut counted, name.as_str(), format!("replaced: {error}"));
+                fault(tell, name.as_str(), format!("replaced: {error}"));
                 continue;
             }
             Err(source) => return Err(ReadError { path, source }),
         };
-        verified.segments += 1;
-        verified.records += segment.walked.records;
-        verified.unsigned += segment.walked.unsigned;
-        against_index(
-            name.as_str(),
-            &segment,
-            listed.as_ref().map(|all| all.get(name.as_str())),
-            &mut counted,
-        );
-        known.insert(name.as_str(), segment);
+        against_index(name.as_str(), &segment, listed.map(|all| all.get(name.as_str())), tell);
+        read.insert(name.as_str(), segment);
     }
-    if one.is_none() {
-        for (name, told) in &known {
-            let before = told.previous.as_deref().and_then(|previous| known.get(previous));
-            if before.is_some_and(|before| before.walked.last != told.walked.before) {
-                let previous = told.previous.as_deref().unwrap_or_default();
-                let what = format!("it does not go on where {previous} ends: one of them was changed or cut");
-                fault(&mut counted, name, what);
-            }
-        }
-        for (name, listed) in listed.iter().flatten() {
-            if !listed.is_expired && !names.iter().any(|there| there.as_str() == name) {
-                fault(&mut counted, name, "removed: the index has it, and there is no such file".into());
-            }
+    Ok(read)
+}
+
+/// Whether each segment goes on where the one before it ends.
+fn among_each_other(segments: &BTreeMap<&str, Told>, tell: &mut dyn FnMut(Finding)) {
+    for (name, told) in segments {
+        let before = told.previous.as_deref().and_then(|previous| segments.get(previous));
+        if before.is_some_and(|before| before.walked.last != told.walked.before) {
+            let previous = told.previous.as_deref().unwrap_or_default();
+            let what = format!("it does not go on where {previous} ends: one of them was changed or cut");
+            fault(tell, name, what);
         }
     }
-    programs.finish(&mut counted);
-    verified.programs = programs.verified;
-    verified.faults = faults;
-    Ok(verified)
+}
+
+/// Whether there is a file of each segment in the index whose time is not over.
+fn none_removed(listed: Option<&Index>, names: &[SegmentName], tell: &mut dyn FnMut(Finding)) {
+    for (name, listed) in listed.into_iter().flatten() {
+        if !listed.is_expired && !names.iter().any(|there| there.as_str() == name) {
+            fault(tell, name, "removed: the index has it, and there is no such file".into());
+        }
+    }
 }
 
 /// A log without a segment: nothing says whether there ever was one, unless programs are left over.

@@ -33,6 +33,19 @@ const CONNECTIONS_MAX: usize = 16;
 /// After an error that may pass, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// The control socket cannot be opened in any directory.
+#[derive(Debug, thiserror::Error)]
+#[error("no control socket, so `lockhouse approvals` does not reach this process: {}", list(.attempts))]
+pub struct NoControlSocket {
+    /// Each directory, in the order of preference, with why it is of no use.
+    attempts: Vec<(PathBuf, std::io::Error)>,
+}
+
+fn list(attempts: &[(PathBuf, std::io::Error)]) -> String {
+    let attempt = |(directory, error): &(PathBuf, _)| format!("{}: {error}", directory.display());
+    attempts.iter().map(attempt).collect::<Vec<_>>().join("; ")
+}
+
 /// An open socket. It closes when this is dropped.
 #[derive(Debug)]
 pub struct ControlSocket {
@@ -45,20 +58,19 @@ impl ControlSocket {
     /// that were killed. Without one, people at this machine cannot be asked.
     ///
     /// # Errors
-    /// Why it is in none.
-    pub fn open(supervisor: &Arc<Supervisor>) -> Result<Self, String> {
-        let mut reasons = Vec::new();
+    /// [`NoControlSocket`]: why it is in none.
+    pub fn open(supervisor: &Arc<Supervisor>) -> Result<Self, NoControlSocket> {
+        let mut attempts = Vec::new();
         for directory in place::everywhere() {
             match listen(&directory) {
                 Ok((path, listener)) => {
                     let accepting = tokio::spawn(accept(listener, Arc::downgrade(supervisor)));
                     return Ok(Self { path, accepting });
                 }
-                Err(error) => reasons.push(format!("{}: {error}", directory.display())),
+                Err(error) => attempts.push((directory, error)),
             }
         }
-        let reasons = reasons.join("; ");
-        Err(format!("no control socket, so `lockhouse approvals` does not reach this process: {reasons}"))
+        Err(NoControlSocket { attempts })
     }
 }
 

@@ -8,6 +8,7 @@ mod policy_warnings;
 mod reload;
 mod runs;
 mod settings;
+mod unavailable;
 
 use std::sync::{Arc, Weak};
 
@@ -21,7 +22,7 @@ use lockhouse_gate::skills::Skills;
 use lockhouse_gate::{Approvers, Gate};
 use lockhouse_messages::FrontEnd;
 use lockhouse_policies::Policy;
-use lockhouse_pool::{ControlGroups, Pool, PoolError, Start};
+use lockhouse_pool::{ControlGroups, Pool, PoolError, Prepared};
 use lockhouse_upstream::Upstreams;
 
 use crate::direct::Direct;
@@ -35,6 +36,7 @@ pub use health::Health;
 use reload::InForce;
 pub use runs::CodeRequest;
 pub use settings::{RunSettings, Settings};
+pub use unavailable::{MissingProgram, NoEngine, NotPrepared};
 
 /// Bytes of a frame that are not the reply itself.
 const FRAME_OVERHEAD: usize = 1024;
@@ -55,8 +57,8 @@ pub struct Supervisor {
     fronts: Mutex<Vec<Weak<dyn FrontEnd>>>,
     quotas: Quotas,
     life: Life,
-    python: Result<Pool, String>,
-    typescript: Result<Pool, String>,
+    python: Result<Pool, NoEngine>,
+    typescript: Result<Pool, NoEngine>,
 }
 
 impl Supervisor {
@@ -88,11 +90,12 @@ impl Supervisor {
         let groups = ControlGroups::take();
         let pool = |language: Language| {
             if !languages.contains(&language) {
-                return Err(format!("{} was not started", language.as_str()));
+                return Err(NoEngine::NotStarted(language));
             }
             let pool = settings.pool(language).inspect_err(|error| {
                 tracing::info!("{} is not available: {error}", language.as_str());
-            })?;
+            });
+            let pool = pool.map_err(Clone::clone)?;
             Ok(Pool::start(pool.clone(), &groups))
         };
         let (python, typescript) = (pool(Language::Python), pool(Language::Typescript));
@@ -121,17 +124,15 @@ impl Supervisor {
     }
 
     /// How a language's zygote sees this host, or why there is none.
-    pub async fn prepared(&self, language: Language) -> Start {
-        match self.pool(language) {
-            Ok(pool) => pool.prepared().await,
-            Err(reason) => Err(Arc::new(PoolError::Refused(reason))),
-        }
+    pub async fn prepared(&self, language: Language) -> Result<Prepared, NotPrepared> {
+        let pool = self.pool(language).map_err(Clone::clone)?;
+        Ok(pool.prepared().await?)
     }
 
     /// Ends only when a language's zygote finds that a protection is missing or does not hold: why nothing may be served.
-    pub async fn unprotected(&self) -> String {
+    pub async fn unprotected(&self) -> Arc<PoolError> {
         let of = async |language| match self.prepared(language).await {
-            Err(error) if matches!(*error, PoolError::Unprotected { .. }) => error.to_string(),
+            Err(NotPrepared::Pool(error)) if matches!(*error, PoolError::Unprotected { .. }) => error,
             _ => std::future::pending().await,
         };
         tokio::select! {
@@ -140,12 +141,11 @@ impl Supervisor {
         }
     }
 
-    fn pool(&self, language: Language) -> Result<&Pool, String> {
-        let pool = match language {
-            Language::Python => &self.python,
-            Language::Typescript => &self.typescript,
-        };
-        pool.as_ref().map_err(Clone::clone)
+    fn pool(&self, language: Language) -> Result<&Pool, &NoEngine> {
+        match language {
+            Language::Python => self.python.as_ref(),
+            Language::Typescript => self.typescript.as_ref(),
+        }
     }
 
     fn pools(&self) -> impl Iterator<Item = &Pool> {

@@ -54,6 +54,17 @@ pub(super) struct Refused {
     pub(super) place: Place,
 }
 
+/// The limit of one execution that a call would exceed, as the object of "may have".
+#[derive(Debug, thiserror::Error)]
+enum ExceededLimit {
+    #[error("{most} calls")]
+    Calls { most: u32 },
+    #[error("{most} bytes of arguments, of which {before} are used and this call needs {needed}")]
+    ArgumentBytes { most: u64, before: u64, needed: u64 },
+    #[error("{most} bytes of results, all of which are used")]
+    ResultBytes { most: u64 },
+}
+
 /// What a call that may go out is bounded by.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Admitted {
@@ -85,7 +96,7 @@ impl Limiter {
         let mut used = usage.used.lock();
         for scoped in limits {
             let used = used.get(&scoped.scope).copied().unwrap_or_default();
-            used.has_room(&scoped.limits, bytes).map_err(|what| exhausted(scoped, &what))?;
+            used.has_room(&scoped.limits, bytes).map_err(|limit| exhausted(scoped, &limit))?;
         }
         self.take_turn(limits)?;
         let scopes: BTreeSet<&String> = limits.iter().map(|scoped| &scoped.scope).collect();
@@ -155,25 +166,21 @@ impl Limiter {
 }
 
 impl Used {
-    /// Or what there is no room for.
-    fn has_room(self, limits: &Limits, bytes: u64) -> Result<(), String> {
+    fn has_room(self, limits: &Limits, bytes: u64) -> Result<(), ExceededLimit> {
         if let Some(most) = limits.calls_per_execution
             && self.calls >= most
         {
-            return Err(format!("{most} calls"));
+            return Err(ExceededLimit::Calls { most });
         }
         if let Some(most) = limits.argument_bytes_per_execution
             && self.argument_bytes.saturating_add(bytes) > most
         {
-            let before = self.argument_bytes;
-            return Err(format!(
-                "{most} bytes of arguments, of which {before} are used and this call needs {bytes}"
-            ));
+            return Err(ExceededLimit::ArgumentBytes { most, before: self.argument_bytes, needed: bytes });
         }
         if let Some(most) = limits.result_bytes_per_execution
             && self.result_bytes >= most
         {
-            return Err(format!("{most} bytes of results, all of which are used"));
+            return Err(ExceededLimit::ResultBytes { most });
         }
         Ok(())
     }
@@ -185,9 +192,9 @@ fn quota(rate: Rate) -> Quota {
     quota.allow_burst(rate.burst)
 }
 
-fn exhausted(scoped: &ScopedLimits, what: &str) -> Box<Refused> {
+fn exhausted(scoped: &ScopedLimits, limit: &ExceededLimit) -> Box<Refused> {
     let message = format!(
-        "the call was not made: one execution may have {what} of {} ({}); another execution begins anew",
+        "the call was not made: one execution may have {limit} of {} ({}); another execution begins anew",
         scoped.scope, scoped.place
     );
     Box::new(Refused { failure: failure(FailureCode::RateLimited, message), place: scoped.place.clone() })

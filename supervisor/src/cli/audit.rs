@@ -52,12 +52,16 @@ pub(super) async fn audit(files: &Files, command: Command) -> ExitCode {
 /// A command's exit status, or why it could not go on.
 type Done = Result<ExitCode, Box<dyn std::error::Error>>;
 
+#[derive(Debug, thiserror::Error)]
+#[error("there is no key yet: it is made when Lockhouse first runs code")]
+struct NoKey;
+
 fn key(keys: &std::path::Path) -> Done {
     match PublicKey::of(keys)? {
         Some(key) => {
             println!("{}", key.to_hex());
             Ok(ExitCode::SUCCESS)
         }
-        None => Err("there is no key yet: it is made when Lockhouse first runs code".into()),
+        None => Err(NoKey.into()),
     }
 }

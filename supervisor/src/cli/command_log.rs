@@ -5,7 +5,17 @@ use std::sync::Arc;
 use lockhouse_audit::{Audit, AuditError, LoginStep, Person, TokenChange};
 use lockhouse_protocol::ServerName;
 
-use crate::config::{self, Files};
+use crate::config::{self, ConfigError, Files};
+
+/// Why something is not in the audit log.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotRecorded {
+    /// The configuration does not say where the log is.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+}
 
 /// Open until it is dropped. No file is begun before there is a record.
 pub(super) struct CommandLog(Arc<Audit>);
@@ -14,20 +24,19 @@ impl CommandLog {
     /// The log of the configuration.
     ///
     /// # Errors
-    /// Why nothing can be recorded.
-    pub(super) fn open(files: &Files) -> Result<Self, String> {
-        let settings = config::load_audit_settings(files).map_err(|error| error.to_string())?;
-        Audit::open(settings).map(Self).map_err(in_words)
+    /// [`NotRecorded`]: nothing can be recorded.
+    pub(super) fn open(files: &Files) -> Result<Self, NotRecorded> {
+        Ok(Self(Audit::open(config::load_audit_settings(files)?)?))
     }
 
     /// # Errors
-    /// Why it is not recorded; the same of the others.
-    pub(super) fn token(&self, name: &str, change: TokenChange<'_>) -> Result<(), String> {
-        self.0.token(name, change, Person::of_this_process()).map_err(in_words)
+    /// [`NotRecorded`]; the same of the others.
+    pub(super) fn token(&self, name: &str, change: TokenChange<'_>) -> Result<(), NotRecorded> {
+        Ok(self.0.token(name, change, Person::of_this_process())?)
     }
 
-    pub(super) fn login(&self, server: &ServerName, step: LoginStep) -> Result<(), String> {
-        self.0.login(server, step, Person::of_this_process()).map_err(in_words)
+    pub(super) fn login(&self, server: &ServerName, step: LoginStep) -> Result<(), NotRecorded> {
+        Ok(self.0.login(server, step, Person::of_this_process())?)
     }
 
     /// `digest` is the SHA-256 of what a person was shown.
@@ -36,14 +45,14 @@ impl CommandLog {
         server: &ServerName,
         tools: &[String],
         digest: &str,
-    ) -> Result<(), String> {
-        self.0.definitions_accepted(server, tools, digest, Person::of_this_process()).map_err(in_words)
+    ) -> Result<(), NotRecorded> {
+        Ok(self.0.definitions_accepted(server, tools, digest, Person::of_this_process())?)
     }
 
     /// Something was done that counts without a record: says what is missing.
-    pub(super) fn warn(recorded: Result<(), String>) {
-        if let Err(reason) = recorded {
-            eprintln!("lockhouse: WARNING: that is done, and not in the audit log: {reason}");
+    pub(super) fn warn(recorded: Result<(), NotRecorded>) {
+        if let Err(error) = recorded {
+            eprintln!("lockhouse: WARNING: that is done, and not in the audit log: {error}");
         }
     }
 }
@@ -52,8 +61,4 @@ impl Drop for CommandLog {
     fn drop(&mut self) {
         self.0.close();
     }
-}
-
-fn in_words(error: AuditError) -> String {
-    error.to_string()
 }

@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use lockhouse_base::language::Language;
-use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
+use lockhouse_engine::supervisor::{CodeRequest, NotPrepared, Supervisor};
 use lockhouse_pool::PoolError;
 use lockhouse_pool::protections::describe;
 use lockhouse_protocol::{Finding, Verdict};
@@ -79,9 +79,9 @@ async fn engine(supervisor: &Supervisor, language: Language) -> (Engine, Vec<Fin
         Ok(prepared) => prepared,
         Err(error) => {
             let found = error.to_string();
-            let findings = match &*error {
-                PoolError::Unprotected { findings, .. } => findings.clone(),
-                _ => Vec::new(),
+            let findings = match &error {
+                NotPrepared::Pool(error) => findings(error),
+                NotPrepared::NoEngine(_) => Vec::new(),
             };
             return (Engine { language, works: false, found }, findings);
         }
@@ -94,6 +94,14 @@ async fn engine(supervisor: &Supervisor, language: Language) -> (Engine, Vec<Fin
         false => format!("{}: 1 + 1 gave {}", prepared.runtime, answer.to_json()),
     };
     (Engine { language, works, found }, prepared.findings)
+}
+
+/// What a zygote found out about this host before it gave up.
+fn findings(error: &PoolError) -> Vec<Finding> {
+    match error {
+        PoolError::Unprotected { findings, .. } => findings.clone(),
+        _ => Vec::new(),
+    }
 }
 
 impl Report {

@@ -23,7 +23,7 @@ use super::approvals::screen::{Event, Reply, Screen};
 use super::approvals::{ANSWERS_MAX, EVENTS_MAX};
 use super::language::LanguageName;
 use super::terminal::{for_stderr, for_stdout};
-use super::{UNAVAILABLE, USAGE, load, result, started};
+use super::{UNAVAILABLE, USAGE, complain, load, result, started};
 use crate::config::Files;
 
 /// Bytes that are read of a program: beyond any limit that can be configured for code.
@@ -52,15 +52,27 @@ pub(super) struct Arguments {
     json: bool,
 }
 
+/// Why the arguments name no program that can be run.
+#[derive(Debug, thiserror::Error)]
+enum NoProgram {
+    #[error("give a program: a FILE, - for standard input, or -c CODE")]
+    NotGiven,
+    #[error("say which language: --language python or --language typescript")]
+    NoLanguage,
+    #[error("--timeout takes seconds above 0")]
+    Timeout,
+    #[error("cannot read {file}: {source}")]
+    Unreadable { file: PathBuf, source: std::io::Error },
+    #[error("{file} is not UTF-8: line {line} has an invalid byte; save it as UTF-8")]
+    NotUtf8 { file: PathBuf, line: usize },
+}
+
 /// Runs it and prints what came of it.
 pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     let json = arguments.json;
     let request = match request(arguments) {
         Ok(request) => request,
-        Err(message) => {
-            eprintln!("lockhouse: {message}");
-            return ExitCode::from(USAGE);
-        }
+        Err(error) => return complain(&error, USAGE),
     };
     let supervisor = match start(files, request.language) {
         Ok(supervisor) => Arc::new(supervisor),
@@ -79,7 +91,7 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
         tokio::spawn(ask_here(desk.watch(Seat::Terminal)));
         None
     } else {
-        ControlSocket::open(&supervisor).map_err(|reason| tracing::info!("{reason}")).ok()
+        ControlSocket::open(&supervisor).map_err(|error| tracing::info!("{error}")).ok()
     };
     let answer = supervisor.run_code(request, &cancelled).await;
     supervisor.close().await;
@@ -132,7 +144,7 @@ async fn ask_here(mut watcher: Watcher) {
     }
 }
 
-fn request(arguments: Arguments) -> Result<CodeRequest, String> {
+fn request(arguments: Arguments) -> Result<CodeRequest, NoProgram> {
     let by_ending =
         arguments.file.as_deref().and_then(Path::extension).and_then(|ending| match ending.to_str() {
             Some("py") => Some(Language::Python),
@@ -142,23 +154,19 @@ fn request(arguments: Arguments) -> Result<CodeRequest, String> {
     let code = match (arguments.code, arguments.file) {
         (Some(code), _) => code,
         (None, Some(file)) => read(&file)?,
-        (None, None) => return Err("give a program: a FILE, - for standard input, or -c CODE".into()),
+        (None, None) => return Err(NoProgram::NotGiven),
     };
-    let language = arguments
-        .language
-        .map(Language::from)
-        .or(by_ending)
-        .ok_or("say which language: --language python or --language typescript")?;
+    let language = arguments.language.map(Language::from).or(by_ending).ok_or(NoProgram::NoLanguage)?;
     let timeout = match arguments.timeout.map(Duration::try_from_secs_f64) {
         None => None,
         Some(Ok(timeout)) if !timeout.is_zero() => Some(timeout),
-        Some(_) => return Err("--timeout takes seconds above 0".into()),
+        Some(_) => return Err(NoProgram::Timeout),
     };
     let servers = (!arguments.server.is_empty()).then_some(arguments.server);
     Ok(CodeRequest { language, code, timeout, servers, session: None })
 }
 
-fn read(file: &Path) -> Result<String, String> {
+fn read(file: &Path) -> Result<String, NoProgram> {
     let mut bytes = Vec::new();
     let result = match file.as_os_str() == "-" {
         true => std::io::stdin().take(READ_BYTES_MAX).read_to_end(&mut bytes),
@@ -166,11 +174,11 @@ fn read(file: &Path) -> Result<String, String> {
             std::fs::File::open(file).and_then(|opened| opened.take(READ_BYTES_MAX).read_to_end(&mut bytes))
         }
     };
-    result.map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    result.map_err(|source| NoProgram::Unreadable { file: file.to_owned(), source })?;
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let line = 1 + error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count();
-        format!("{} is not UTF-8: line {line} has an invalid byte; save it as UTF-8", file.display())
+        NoProgram::NotUtf8 { file: file.to_owned(), line }
     })
 }
 

@@ -11,12 +11,13 @@ use lockhouse_base::telemetry;
 use lockhouse_engine::control::ControlSocket;
 use lockhouse_engine::notify;
 use lockhouse_engine::supervisor::Supervisor;
+use lockhouse_front as front;
 use lockhouse_front::http::{
-    Address, Certificate, FiguresError, HttpSettings, NotOpened, OpenDoor, Service, serve_figures,
+    Address, Certificate, HttpSettings, NotOpened, OpenDoor, Service, serve_figures,
 };
-use lockhouse_front::{self as front, StdioError};
 use lockhouse_upstream::NESTED;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use super::{UNAVAILABLE, USAGE, complain, load, read, start_with};
 use crate::config::{Files, Settings};
@@ -39,16 +40,15 @@ impl Arguments {
     }
 }
 
-/// Why nothing can be served any more.
-#[derive(Debug, thiserror::Error)]
-enum ServeError {
-    #[error(transparent)]
-    Stdio(StdioError),
-    #[error(transparent)]
-    Figures(FiguresError),
-    /// Programs would run without what must confine them: the engine says what is missing.
-    #[error("{0}")]
-    Unprotected(String),
+/// `T`, or why clients can be served no longer.
+type ServeResult<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// What runs before the first client is served.
+struct Instance {
+    settings: Settings,
+    supervisor: Arc<Supervisor>,
+    /// Without one, the client is at standard input and output.
+    door: Option<OpenDoor>,
 }
 
 /// Serves until the client closes its end, or a signal asks to stop. SIGHUP loads the configuration again.
@@ -59,65 +59,75 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         );
         return ExitCode::from(USAGE);
     }
-    let (settings, policy) = match load(files) {
-        Ok(loaded) => loaded,
+    let instance = match start(files, arguments).await {
+        Ok(instance) => instance,
         Err(status) => return status,
     };
+    match serve_until_closed(files, instance).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(error.as_ref(), UNAVAILABLE),
+    }
+}
+
+/// Opens the sockets and starts the supervisor.
+async fn start(files: &Files, arguments: Arguments) -> Result<Instance, ExitCode> {
+    let (settings, policy) = load(files)?;
     for secret in settings.readable_secrets() {
         tracing::warn!("{secret}");
     }
     let door = match arguments.over_http() {
-        true => match open(settings.http.clone(), arguments.listen).await {
-            Ok(door) => Some(door),
-            Err(status) => return status,
-        },
+        true => Some(open(settings.http.clone(), arguments.listen).await?),
         false => None,
     };
-    let is_http = door.is_some();
-    if is_http {
+    if door.is_some() {
         telemetry::install();
     }
-    let certificate = door.as_ref().map(OpenDoor::certificate);
-    let supervisor =
-        match start_with(settings.engine.clone(), policy, &[Language::Python, Language::Typescript]) {
-            Ok(supervisor) => Arc::new(supervisor),
-            Err(status) => return status,
-        };
+    let languages = [Language::Python, Language::Typescript];
+    let supervisor = Arc::new(start_with(settings.engine.clone(), policy, &languages)?);
     supervisor.warn_about_first_policy();
+    Ok(Instance { settings, supervisor, door })
+}
+
+/// Serves clients and reloads the configuration, then ends what still runs.
+async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
+    let Instance { settings, supervisor, door } = instance;
+    let is_http = door.is_some();
+    let certificate = door.as_ref().map(OpenDoor::certificate);
     let closing = supervisor.life().closing().clone();
     end_on_signal(supervisor.life(), is_http);
     tokio::spawn(notify::keep(supervisor.clone()));
     let control = ControlSocket::open(&supervisor);
-    let _control = control.map_err(|reason| tracing::warn!("{reason}"));
+    let _control = control.map_err(|error| tracing::warn!("{error}"));
     let service = Service {
         engine: lockhouse_engine::connect(&supervisor, closing.clone()),
         life: supervisor.life().clone(),
     };
-    let serving = async {
-        match door {
-            None => {
-                service.life.listens();
-                front::serve_stdio(service.engine.clone(), closing.clone()).await.map_err(ServeError::Stdio)
-            }
-            Some(door) => {
-                door.serve(service.clone(), closing.clone()).await;
-                Ok(())
-            }
-        }
-    };
     let served = tokio::select! {
-        served = serving => served,
-        reason = supervisor.unprotected() => Err(ServeError::Unprotected(reason)),
-        Err(error) = figures(&service, &settings.metrics, is_http) => Err(ServeError::Figures(error)),
+        served = serve_clients(&service, door, &closing) => served,
+        error = supervisor.unprotected() => Err(error.into()),
+        served = figures(&service, &settings.metrics, is_http) => served.map(|never| match never {}),
         never = reload_on_signal(&supervisor, &settings, files, certificate.as_ref()) => match never {},
         never = reload_on_answer(&supervisor, &settings, files) => match never {},
     };
     supervisor.life().close();
     supervisor.close().await;
-    match served {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&error, UNAVAILABLE),
+    served
+}
+
+/// Serves those who connect to the sockets, or the one client at standard input and output.
+async fn serve_clients(
+    service: &Service,
+    door: Option<OpenDoor>,
+    closing: &CancellationToken,
+) -> ServeResult<()> {
+    match door {
+        Some(door) => door.serve(service.clone(), closing.clone()).await,
+        None => {
+            service.life.listens();
+            front::serve_stdio(service.engine.clone(), closing.clone()).await?;
+        }
     }
+    Ok(())
 }
 
 /// The sockets, before anything else is started: what is refused is refused at once.
@@ -187,12 +197,8 @@ fn reload(supervisor: &Supervisor, first: &Settings, files: &Files, cause: Reloa
 }
 
 /// Figures for whoever reaches the addresses that are configured for them.
-async fn figures(
-    service: &Service,
-    addresses: &[Address],
-    is_http: bool,
-) -> Result<Infallible, FiguresError> {
-    if is_http { serve_figures(service, addresses).await } else { std::future::pending().await }
+async fn figures(service: &Service, addresses: &[Address], is_http: bool) -> ServeResult<Infallible> {
+    if is_http { Ok(serve_figures(service, addresses).await?) } else { std::future::pending().await }
 }
 
 /// SIGTERM and SIGINT: runs that are under way are let come to their end where there is more than one client. The second

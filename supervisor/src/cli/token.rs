@@ -8,7 +8,7 @@ use lockhouse_front::access::{Issued, TokenFile, TokenFileError, TokenName};
 use lockhouse_gate::no_grant;
 use serde_json::json;
 
-use super::command_log::CommandLog;
+use super::command_log::{CommandLog, NotRecorded};
 use super::{UNAVAILABLE, USAGE, complain_config, table};
 use crate::config::{self, Files};
 
@@ -67,13 +67,13 @@ enum CreateError {
     File(#[from] TokenFileError),
     /// The audit log says why.
     #[error("no token was made: {0}")]
-    Record(String),
+    Record(NotRecorded),
 }
 
 /// The token is all that goes to standard output, so that it can be piped to where it is kept.
 fn create(
     file: &TokenFile,
-    log: impl FnOnce() -> Result<CommandLog, String>,
+    log: impl FnOnce() -> Result<CommandLog, NotRecorded>,
     name: &TokenName,
     only: Vec<String>,
     expires: Option<Duration>,
@@ -145,7 +145,7 @@ fn list(file: &TokenFile, as_json: bool) -> Done {
 }
 
 /// That must not fail for want of a record.
-fn revoke(file: &TokenFile, log: impl FnOnce() -> Result<CommandLog, String>, name: &TokenName) -> Done {
+fn revoke(file: &TokenFile, log: impl FnOnce() -> Result<CommandLog, NotRecorded>, name: &TokenName) -> Done {
     match file.revoke(name) {
         Ok(true) => {
             println!("{} is revoked", name.as_str());

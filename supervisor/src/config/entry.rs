@@ -217,7 +217,7 @@ impl EntryCommand {
 /// What an `envFile` has.
 fn variables(path: &Template, surroundings: &Surroundings) -> Result<BTreeMap<String, String>, LeftOut> {
     let path = value("envFile", path, surroundings)?;
-    env_file::read(&surroundings.expand_home(&path))
+    env_file::read(&surroundings.expand_home(&path)).map_err(LeftOut::EnvFile)
 }
 
 fn at_home(confinement: Confinement, surroundings: &Surroundings) -> Confinement {

@@ -1,38 +1,58 @@
 //! Files of `NAME=VALUE` lines, which Cursor and VS Code call `envFile`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-
-use super::left_out::LeftOut;
+use std::path::{Path, PathBuf};
 
 const BYTES_MAX: u64 = 256 * 1024;
 
-pub(super) fn read(path: &Path) -> Result<BTreeMap<String, String>, LeftOut> {
-    let refused = |reason: &str| LeftOut::EnvFile(format!("{} cannot be used: {reason}", path.display()));
-    let metadata = std::fs::metadata(path).map_err(|error| refused(&error.to_string()))?;
-    if !metadata.is_file() || metadata.len() > BYTES_MAX {
-        return Err(refused("it is not a regular file of at most 256 KiB"));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| refused(&error.to_string()))?;
-    parse(&text).map_err(|line| refused(&format!("line {line} is not NAME=VALUE")))
+/// Why a file of variables cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{path} cannot be used: {fault}")]
+pub(crate) struct EnvFileError {
+    path: PathBuf,
+    fault: Fault,
 }
 
-/// Comments, `export` and quotation marks are understood; nothing is expanded. Fails with the number of the line that is
-/// something else.
-fn parse(text: &str) -> Result<BTreeMap<String, String>, usize> {
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+enum Fault {
+    /// In the words of the system.
+    #[error("{0}")]
+    Unreadable(String),
+    #[error("it is not a regular file of at most 256 KiB")]
+    NotRegular,
+    /// Counted from 1.
+    #[error("line {line} is not NAME=VALUE")]
+    Line { line: usize },
+}
+
+pub(super) fn read(path: &Path) -> Result<BTreeMap<String, String>, EnvFileError> {
+    variables(path).map_err(|fault| EnvFileError { path: path.to_owned(), fault })
+}
+
+fn variables(path: &Path) -> Result<BTreeMap<String, String>, Fault> {
+    let unreadable = |error: std::io::Error| Fault::Unreadable(error.to_string());
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() || metadata.len() > BYTES_MAX {
+        return Err(Fault::NotRegular);
+    }
+    parse(&std::fs::read_to_string(path).map_err(unreadable)?)
+}
+
+/// Comments, `export` and quotation marks are understood; nothing is expanded.
+fn parse(text: &str) -> Result<BTreeMap<String, String>, Fault> {
     let mut variables = BTreeMap::new();
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-        let line = line.trim();
+        let (line, fault) = (line.trim(), Fault::Line { line: index + 1 });
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         let line = line.strip_prefix("export ").unwrap_or(line);
-        let (name, value) = line.split_once('=').ok_or(index + 1)?;
+        let Some((name, value)) = line.split_once('=') else { return Err(fault) };
         let name = name.trim_end();
         if name.is_empty() || name.contains(char::is_whitespace) {
-            return Err(index + 1);
+            return Err(fault);
         }
-        variables.insert(name.to_owned(), unquoted(value.trim_start()).ok_or(index + 1)?);
+        variables.insert(name.to_owned(), unquoted(value.trim_start()).ok_or(fault)?);
     }
     Ok(variables)
 }
@@ -59,7 +79,7 @@ mod tests {
         let variables: Vec<(&str, &str)> =
             variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(variables, [("A", "1"), ("B", "x # y"), ("C", "a\nb"), ("D", "p#q"), ("E", "")]);
-        assert_eq!(parse("A=1\nSEKRET\n"), Err(2));
-        assert_eq!(parse("A='x"), Err(1));
+        assert_eq!(parse("A=1\nSEKRET\n"), Err(Fault::Line { line: 2 }));
+        assert_eq!(parse("A='x"), Err(Fault::Line { line: 1 }));
     }
 }

@@ -41,9 +41,6 @@ pub(crate) enum ConfigError {
     /// A user who may come in is not known.
     #[error("cannot use {path}: {source}")]
     Users { path: PathBuf, source: UsersError },
-    /// A program of ours, or the Python interpreter, is nowhere.
-    #[error("cannot find {what}; looked at {places}. {advice}")]
-    Missing { what: &'static str, places: String, advice: &'static str },
     /// Neither of the places where state may be kept is known.
     #[error(
         "no place to keep the audit log: set HOME, XDG_STATE_HOME or STATE_DIRECTORY, or audit.directory in the configuration"

@@ -1,5 +1,8 @@
 //! Why a server of a file is not used.
 
+use lockhouse_protocol::ServerName;
+
+use super::env_file::EnvFileError;
 use super::keys::Range;
 use super::references::Unresolved;
 
@@ -31,9 +34,21 @@ pub(crate) enum LeftOut {
     #[error("{key}: {reason}")]
     Unresolved { key: String, reason: Unresolved },
     #[error("envFile: {0}")]
-    EnvFile(String),
+    EnvFile(#[source] EnvFileError),
     #[error("its name has none of A-Z a-z 0-9: rename it")]
     Name,
+    #[error("the name skills is Lockhouse's own, under which code saves skills: give it another one")]
+    ReservedName,
+    #[error("{origin} has one of that name, and counts before this file")]
+    NameTaken { origin: String },
+    #[error("code would call it the same as server {name} of {origin}: rename one of them")]
+    SameInCode { name: ServerName, origin: String },
+    #[error("there are {max} others, and no more are held")]
+    TooMany { max: usize },
+    /// What Lockhouse does not do, and what to write instead.
+    #[error("{0}")]
+    Unsupported(&'static str),
+    /// In the words of a fault of our own configuration.
     #[error("{0}")]
     Invalid(String),
 }

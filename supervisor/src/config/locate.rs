@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lockhouse_base::directories;
-
-use super::error::ConfigError;
+use lockhouse_engine::supervisor::MissingProgram;
 
 const SYSTEM_CONFIG: &str = "/etc/lockhouse";
 const SYSTEM_PROGRAMS: &str = "/usr/lib/lockhouse";
@@ -21,7 +20,7 @@ pub(super) fn file(named: Option<&Path>, name: &str) -> Option<PathBuf> {
 }
 
 /// The configured interpreter, else the system's, else the first in `PATH`.
-pub(super) fn python(configured: Option<&Path>) -> Result<PathBuf, ConfigError> {
+pub(super) fn python(configured: Option<&Path>) -> Result<PathBuf, MissingProgram> {
     let in_path = || {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).map(|directory| directory.join("python3")).collect::<Vec<_>>()
@@ -40,7 +39,7 @@ pub(super) fn companion(
     configured: Option<&Path>,
     name: &str,
     what: &'static str,
-) -> Result<PathBuf, ConfigError> {
+) -> Result<PathBuf, MissingProgram> {
     let program = std::env::current_exe().unwrap_or_default();
     let bin = program.parent().unwrap_or(Path::new("/usr/bin"));
     let candidates = match configured {
@@ -56,8 +55,11 @@ pub(super) fn companion(
     first(candidates, what, advice)
 }
 
-fn first(candidates: Vec<PathBuf>, what: &'static str, advice: &'static str) -> Result<PathBuf, ConfigError> {
-    let places: Vec<String> = candidates.iter().map(|path| path.display().to_string()).collect();
-    let found = candidates.into_iter().find(|path| path.is_file());
-    found.ok_or(ConfigError::Missing { what, places: places.join(", "), advice })
+fn first(
+    candidates: Vec<PathBuf>,
+    what: &'static str,
+    advice: &'static str,
+) -> Result<PathBuf, MissingProgram> {
+    let found = candidates.iter().find(|path| path.is_file()).cloned();
+    found.ok_or(MissingProgram { what, looked_at: candidates, advice })
 }

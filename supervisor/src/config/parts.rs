@@ -46,8 +46,8 @@ pub(super) fn engine(
         drain: Duration::from_secs_f64(document.service.drain_seconds),
         health_tool: document.tools.health,
         digest: None,
-        python: pools::python(document, &limits).map_err(|error| error.to_string()),
-        typescript: pools::typescript(document, &limits).map_err(|error| error.to_string()),
+        python: pools::python(document, &limits),
+        typescript: pools::typescript(document, &limits),
     })
 }
 

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lockhouse_engine::execution::ExecutionLimits;
+use lockhouse_engine::supervisor::MissingProgram;
 use lockhouse_pool::{PoolSettings, QueueBounds, ZygoteCommand};
 use lockhouse_protocol::SandboxProfile;
 
 use super::document::Document;
-use super::error::ConfigError;
 use super::locate;
 
 /// Loads the extension by its path, from an interpreter that sees nothing of the user's environment.
@@ -25,7 +25,7 @@ module.zygote()
 ";
 
 /// The pool of the Python engine.
-pub(super) fn python(document: &Document, limits: &ExecutionLimits) -> Result<PoolSettings, ConfigError> {
+pub(super) fn python(document: &Document, limits: &ExecutionLimits) -> Result<PoolSettings, MissingProgram> {
     let python = &document.python;
     let program = locate::python(python.interpreter.as_deref())?;
     let extension =
@@ -36,7 +36,10 @@ pub(super) fn python(document: &Document, limits: &ExecutionLimits) -> Result<Po
 }
 
 /// The pool of the JavaScript engine.
-pub(super) fn typescript(document: &Document, limits: &ExecutionLimits) -> Result<PoolSettings, ConfigError> {
+pub(super) fn typescript(
+    document: &Document,
+    limits: &ExecutionLimits,
+) -> Result<PoolSettings, MissingProgram> {
     let worker = document.javascript.worker.as_deref();
     let program = locate::companion(worker, "lockhouse-worker", "the JavaScript engine")?;
     Ok(pool(document, limits, "typescript", program, Vec::new(), Vec::new()))

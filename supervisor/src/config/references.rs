@@ -59,7 +59,7 @@ pub(crate) enum Unresolved {
     #[error("there is no credential {0}: $CREDENTIALS_DIRECTORY, where systemd puts credentials, is not set")]
     NoCredentials(String),
     #[error("the keyring entry {entry} cannot be read: {reason}")]
-    Keyring { entry: String, reason: String },
+    Keyring { entry: String, reason: &'static str },
     #[error("the variable {0} has a meaning in that AI client only")]
     Foreign(String),
 }
@@ -246,8 +246,7 @@ fn value(bytes: Vec<u8>) -> Result<String, &'static str> {
 
 /// Through the desktop's own program: whoever has a keyring has it.
 fn from_keyring(service: &str, user: &str) -> Result<String, Unresolved> {
-    let refused =
-        |reason: &str| Unresolved::Keyring { entry: format!("{service}/{user}"), reason: reason.into() };
+    let refused = |reason| Unresolved::Keyring { entry: format!("{service}/{user}"), reason };
     let mut command = Command::new("secret-tool");
     command.args(["lookup", "service", service, "username", user]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -89,14 +89,11 @@ impl<'s> Gathering<'s> {
     fn take(&mut self, listed: &Listed, place: &str) -> Result<(), LeftOut> {
         let entry = listed.entry.as_ref().map_err(Clone::clone)?;
         if self.roster.len() >= SERVERS_MAX {
-            return Err(LeftOut::Invalid(format!("there are {SERVERS_MAX} others, and no more are held")));
+            return Err(LeftOut::TooMany { max: SERVERS_MAX });
         }
         let name = usable(&listed.name).ok_or(LeftOut::Name)?;
         if name.as_str() == SKILLS {
-            return Err(LeftOut::Invalid(
-                "the name skills is Lockhouse's own, under which code saves skills: give it another one"
-                    .into(),
-            ));
+            return Err(LeftOut::ReservedName);
         }
         let definition = entry.resolve(self.surroundings, self.limits, place.to_owned())?;
         match self.roster.add(name.clone(), definition) {
@@ -108,14 +105,8 @@ impl<'s> Gathering<'s> {
                 tracing::debug!("{place}: server {name} is the same as at {}", clash.origin);
                 Ok(())
             }
-            Err(clash) if clash.name == name => Err(LeftOut::Invalid(format!(
-                "{} has one of that name, and counts before this file",
-                clash.origin
-            ))),
-            Err(clash) => Err(LeftOut::Invalid(format!(
-                "code would call it the same as server {} of {}: rename one of them",
-                clash.name, clash.origin
-            ))),
+            Err(clash) if clash.name == name => Err(LeftOut::NameTaken { origin: clash.origin }),
+            Err(clash) => Err(LeftOut::SameInCode { name: clash.name, origin: clash.origin }),
             Ok(()) => Ok(()),
         }
     }

@@ -30,8 +30,19 @@ pub struct TraceContext {
     pub state: Option<String>,
 }
 
+/// Why no spans are sent to the collector that the environment names.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoTraces {
+    #[cfg(not(feature = "otel"))]
+    #[error("this program was built without it: build it with --features otel")]
+    NotBuilt,
+    #[cfg(feature = "otel")]
+    #[error(transparent)]
+    Exporter(#[from] opentelemetry_otlp::ExporterBuildError),
+}
+
 /// Sends spans to the collector that the environment names. Or why not, where it names one.
-pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<Option<impl Layer<S>>, String> {
+pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<Option<impl Layer<S>>, NoTraces> {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_disabled =
         std::env::var("OTEL_SDK_DISABLED").is_ok_and(|value| value.eq_ignore_ascii_case("true"));
@@ -42,7 +53,7 @@ pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<Option<i
     #[cfg(feature = "otel")]
     return otel::layer().map(Some);
     #[cfg(not(feature = "otel"))]
-    Err::<Option<Identity>, _>("this program was built without it: build it with --features otel".into())
+    Err::<Option<Identity>, _>(NoTraces::NotBuilt)
 }
 
 /// Sends what was not sent yet, at the end.

@@ -176,7 +176,7 @@ impl Supervisor {
         };
         let pool = match self.pool(language) {
             Ok(pool) => pool,
-            Err(reason) => return missing(reason),
+            Err(error) => return missing(error.to_string()),
         };
         let figures = Some(pool.figures());
         match pool.found() {

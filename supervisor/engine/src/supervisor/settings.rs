@@ -11,6 +11,7 @@ use lockhouse_pool::PoolSettings;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Places, ServerDefinition};
 
+use super::unavailable::MissingProgram;
 use crate::execution::{DisplayLimits, ExecutionLimits};
 use crate::quotas::ClientLimits;
 use crate::sessions::SessionSettings;
@@ -44,8 +45,8 @@ pub struct Settings {
     /// The hash of the configuration and the servers files as they were read; none where there is no file.
     pub digest: Option<String>,
     /// The pool of each language, or why it cannot be started.
-    pub python: Result<PoolSettings, String>,
-    pub typescript: Result<PoolSettings, String>,
+    pub python: Result<PoolSettings, MissingProgram>,
+    pub typescript: Result<PoolSettings, MissingProgram>,
 }
 
 /// `[runs]`
@@ -60,11 +61,10 @@ pub struct RunSettings {
 
 impl Settings {
     /// The pool of a language, or why it cannot be started.
-    pub(super) fn pool(&self, language: Language) -> Result<&PoolSettings, String> {
-        let pool = match language {
-            Language::Python => &self.python,
-            Language::Typescript => &self.typescript,
-        };
-        pool.as_ref().map_err(Clone::clone)
+    pub(super) fn pool(&self, language: Language) -> Result<&PoolSettings, &MissingProgram> {
+        match language {
+            Language::Python => self.python.as_ref(),
+            Language::Typescript => self.typescript.as_ref(),
+        }
     }
 }

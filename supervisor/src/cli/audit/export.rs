@@ -7,8 +7,8 @@ use lockhouse_audit::ocsf::Events;
 
 use super::Done;
 use super::matching::matching;
-use super::wanted::{Wanted, misused};
-use crate::cli::output;
+use super::wanted::Wanted;
+use crate::cli::{USAGE, complain, output};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
@@ -29,7 +29,7 @@ pub(super) fn export(directory: &Path, arguments: &Arguments) -> Done {
     let Format::Ocsf = arguments.format;
     let filter = match arguments.wanted.filter() {
         Ok(filter) => filter,
-        Err(reason) => return Ok(misused(&reason)),
+        Err(error) => return Ok(complain(&error, USAGE)),
     };
     let (mut events, mut is_empty) = (Events::default(), true);
     for found in matching(directory, &filter)? {

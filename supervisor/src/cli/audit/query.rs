@@ -8,8 +8,8 @@ use lockhouse_audit::read::Found;
 use super::Done;
 use super::matching::matching;
 use super::row::row;
-use super::wanted::{Wanted, misused};
-use crate::cli::output;
+use super::wanted::Wanted;
+use crate::cli::{USAGE, complain, output};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
@@ -23,7 +23,7 @@ pub(in crate::cli) struct Arguments {
 pub(super) fn query(directory: &Path, arguments: &Arguments) -> Done {
     let filter = match arguments.wanted.filter() {
         Ok(filter) => filter,
-        Err(reason) => return Ok(misused(&reason)),
+        Err(error) => return Ok(complain(&error, USAGE)),
     };
     let mut is_empty = true;
     for found in matching(directory, &filter)? {

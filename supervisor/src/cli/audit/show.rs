@@ -1,12 +1,12 @@
 //! `lockhouse audit show`
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use lockhouse_audit::code::{Kept, Recorded, compare};
-use lockhouse_audit::read::{Filter, Found, records};
+use lockhouse_audit::read::{Filter, Found, ReadError, records};
 use lockhouse_audit::verify::{Place, verify};
 use lockhouse_audit::{AuditSettings, Event, PublicKey, SegmentName};
 use lockhouse_policies::printable;
@@ -170,10 +170,23 @@ fn began(execution: &str) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(since)
 }
 
+/// Why the beginning of an identifier does not say which execution is meant.
+#[derive(Debug, thiserror::Error)]
+enum NotOne {
+    #[error("give at least {EXECUTION_CHARS_MIN} characters of the identifier")]
+    TooShort,
+    #[error("the audit log in {directory} has no execution {}", printable(.prefix))]
+    None { directory: PathBuf, prefix: String },
+    #[error("several executions begin so: {}", .listed.join(", "))]
+    Several { listed: Vec<String> },
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+}
+
 /// The one execution whose identifier begins so.
-fn the_one(directory: &Path, prefix: &str) -> Result<String, Box<dyn std::error::Error>> {
+fn the_one(directory: &Path, prefix: &str) -> Result<String, NotOne> {
     if prefix.len() < EXECUTION_CHARS_MIN {
-        return Err(format!("give at least {EXECUTION_CHARS_MIN} characters of the identifier").into());
+        return Err(NotOne::TooShort);
     }
     let is_whole = prefix.len() == EXECUTION_CHARS;
     let since = if is_whole { began(prefix) } else { None };
@@ -187,13 +200,13 @@ fn the_one(directory: &Path, prefix: &str) -> Result<String, Box<dyn std::error:
             break;
         }
     }
-    let listed: Vec<&str> = meant.iter().take(LISTED_MAX).map(String::as_str).collect();
-    match listed[..] {
-        [] => {
-            Err(format!("the audit log in {} has no execution {}", directory.display(), printable(prefix))
-                .into())
+    let mut listed: Vec<String> = meant.into_iter().take(LISTED_MAX).collect();
+    match (listed.pop(), listed.is_empty()) {
+        (None, _) => Err(NotOne::None { directory: directory.to_owned(), prefix: prefix.to_owned() }),
+        (Some(one), true) => Ok(one),
+        (Some(last), false) => {
+            listed.push(last);
+            Err(NotOne::Several { listed })
         }
-        [one] => Ok(one.to_owned()),
-        _ => Err(format!("several executions begin so: {}", listed.join(", ")).into()),
     }
 }

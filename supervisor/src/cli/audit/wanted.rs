@@ -88,6 +88,23 @@ const OUTCOMES: [&str; 50] = [
     "granted",
     "logged out",
 ];
+/// A value of an option that no record can have.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum InvalidOption {
+    #[error("there is no such event; {}They are {}", did_you_mean(*.nearest), EVENTS.join(", "))]
+    Event { nearest: Option<&'static str> },
+    #[error("an identifier is as 0191a2b3-c4d5-7e6f-8a9b-0c1d2e3f4a5b, or its beginning")]
+    Execution,
+    #[error("use 2026-01-31, 2026-01-31T12:00:00Z, or how long ago, as 2h or 7d")]
+    Time,
+    #[error("--since is later than --until, so that no record can be between them")]
+    EmptyPeriod,
+}
+
+fn did_you_mean(name: Option<&str>) -> String {
+    name.map(|name| format!("did you mean {name:?}? ")).unwrap_or_default()
+}
+
 /// Names of one kind that are compared with one that is not there.
 const NAMES_MAX: usize = 1_000;
 /// `01234567-0123-7012-8012-0123456789ab`
@@ -129,13 +146,13 @@ impl Wanted {
     /// What the options say.
     ///
     /// # Errors
-    /// Why no record can be so.
-    pub(super) fn filter(&self) -> Result<Filter, String> {
+    /// [`InvalidOption::EmptyPeriod`]
+    pub(super) fn filter(&self) -> Result<Filter, InvalidOption> {
         let Self { event, server, tool, client, outcome, decision, execution, since, until } = self;
         if let (Some(since), Some(until)) = (since, until)
             && since > until
         {
-            return Err("--since is later than --until, so that no record can be between them".into());
+            return Err(InvalidOption::EmptyPeriod);
         }
         Ok(Filter {
             event: event.clone(),
@@ -189,12 +206,6 @@ pub(super) fn no_records() {
     eprintln!("lockhouse: no records");
 }
 
-/// Says what is wrong with the options.
-pub(super) fn misused(reason: &str) -> ExitCode {
-    eprintln!("lockhouse: {reason}");
-    ExitCode::from(USAGE)
-}
-
 /// Names that a log has.
 #[derive(Default)]
 struct Names {
@@ -224,31 +235,29 @@ impl Names {
     }
 }
 
-fn event(text: &str) -> Result<String, String> {
-    if EVENTS.contains(&text) {
-        return Ok(text.to_owned());
+fn event(text: &str) -> Result<String, InvalidOption> {
+    match EVENTS.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err(InvalidOption::Event { nearest: nearest(text, EVENTS.into_iter()) }),
     }
-    let meant =
-        nearest(text, EVENTS.into_iter()).map(|name| format!("did you mean {name:?}? ")).unwrap_or_default();
-    Err(format!("there is no such event; {meant}They are {}", EVENTS.join(", ")))
 }
 
-fn execution(text: &str) -> Result<String, String> {
+fn execution(text: &str) -> Result<String, InvalidOption> {
     let fits = |(at, byte): (usize, u8)| match HYPHENS.contains(&at) {
         true => byte == b'-',
         false => byte.is_ascii_hexdigit(),
     };
     match (1..=EXECUTION_CHARS).contains(&text.len()) && text.bytes().enumerate().all(fits) {
         true => Ok(text.to_lowercase()),
-        false => Err("an identifier is as 0191a2b3-c4d5-7e6f-8a9b-0c1d2e3f4a5b, or its beginning".into()),
+        false => Err(InvalidOption::Execution),
     }
 }
 
-fn moment(text: &str) -> Result<SystemTime, String> {
+fn moment(text: &str) -> Result<SystemTime, InvalidOption> {
     let midnight = format!("{text}T00:00:00Z");
     if let Ok(time) = humantime::parse_rfc3339_weak(text).or_else(|_| humantime::parse_rfc3339(&midnight)) {
         return Ok(time);
     }
     let ago = humantime::parse_duration(text).ok().and_then(|ago| SystemTime::now().checked_sub(ago));
-    ago.ok_or_else(|| "use 2026-01-31, 2026-01-31T12:00:00Z, or how long ago, as 2h or 7d".into())
+    ago.ok_or(InvalidOption::Time)
 }

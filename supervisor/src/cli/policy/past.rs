@@ -105,12 +105,16 @@ pub(super) fn each(
     Ok(calls)
 }
 
+/// A text that is neither a period nor a day nor a moment.
+#[derive(Debug, thiserror::Error)]
+#[error("write how long ago, such as 7d or 12h, or a day, such as 2026-01-31")]
+pub(super) struct InvalidTime;
+
 /// `7d` or `12h`: that long ago; or a day or moment: `2026-01-31`, `2026-01-31T12:00:00Z`.
-pub(super) fn since(text: &str) -> Result<SystemTime, String> {
+pub(super) fn since(text: &str) -> Result<SystemTime, InvalidTime> {
     if let Ok(ago) = humantime::parse_duration(text) {
         return Ok(SystemTime::now().checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH));
     }
     let moment = if text.contains('T') { text.to_owned() } else { format!("{text}T00:00:00Z") };
-    humantime::parse_rfc3339(&moment)
-        .map_err(|_| "write how long ago, such as 7d or 12h, or a day, such as 2026-01-31".to_owned())
+    humantime::parse_rfc3339(&moment).map_err(|_| InvalidTime)
 }

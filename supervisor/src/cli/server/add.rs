@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use lockhouse_catalog::python_name;
 use lockhouse_protocol::ServerName;
+use lockhouse_upstream::ServerDefinition;
 
 use super::secrets::{remove_unused, secrets};
 use crate::cli::terminal::harmless;
@@ -56,25 +57,10 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
     let is_new = files.config.as_ref().is_some_and(|named| !named.exists());
     let servers = if is_new { BTreeMap::new() } else { super::load(files)?.engine.servers };
     let mut edit = Edit::open(files).map_err(|error| complain_config(&error))?;
+    if let Some(conflict) = name_conflict(&entry.name, &edit, &servers, arguments.force) {
+        return Err(complain(&conflict, USAGE));
+    }
     let name = entry.name.to_string();
-    let same = |other: &&ServerName| python_name(other.as_str()) == python_name(&name);
-    if edit.server(&name).is_none()
-        && let Some((other, server)) = servers.iter().find(|(other, _)| same(other))
-    {
-        let same_name = if *other == entry.name { "" } else { ", which code would call the same" };
-        eprintln!(
-            "lockhouse: there is a server {other} already, from {}{same_name}; take another name",
-            server.origin
-        );
-        return Err(ExitCode::from(USAGE));
-    }
-    if edit.server(&name).is_some() && !arguments.force {
-        eprintln!(
-            "lockhouse: there is a server {name} already in {}; replace it with --force, or take it out with `lockhouse server remove {name}`",
-            edit.path().display()
-        );
-        return Err(ExitCode::from(USAGE));
-    }
     let replaced = edit.server(&name).map(secrets).unwrap_or_default();
     let kept = keep_secrets(&mut entry, edit.path()).map_err(|error| complain_config(&error))?;
     let path = edit.path().to_owned();
@@ -85,7 +71,51 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
         return Err(complain_config(&error));
     }
     println!("added {name} to {}", path.display());
-    for Kept { name, file, .. } in &kept {
+    print_kept(&kept);
+    remove_unused(&replaced, &text);
+    warn(&entry);
+    warn_if_unused(files, &name);
+    print_next_steps(files, &name);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// There is another server of the name, or of one that code cannot tell from it.
+#[derive(Debug, thiserror::Error)]
+enum NameConflict {
+    #[error("there is a server {other} already, from {origin}; take another name")]
+    Elsewhere { other: ServerName, origin: String },
+    #[error(
+        "there is a server {other} already, from {origin}, which code would call the same; take another name"
+    )]
+    SameInCode { other: ServerName, origin: String },
+    #[error(
+        "there is a server {name} already in {path}; replace it with --force, or take it out with `lockhouse server remove {name}`"
+    )]
+    Here { name: ServerName, path: PathBuf },
+}
+
+/// Why the configuration cannot have the name, if it cannot.
+fn name_conflict(
+    name: &ServerName,
+    edit: &Edit,
+    servers: &BTreeMap<ServerName, ServerDefinition>,
+    force: bool,
+) -> Option<NameConflict> {
+    if edit.server(name.as_str()).is_some() {
+        return (!force).then(|| NameConflict::Here { name: name.clone(), path: edit.path().to_owned() });
+    }
+    let is_same = |other: &ServerName| python_name(other.as_str()) == python_name(name.as_str());
+    let (other, server) = servers.iter().find(|(other, _)| is_same(other))?;
+    let (other, origin) = (other.clone(), server.origin.clone());
+    Some(match other == *name {
+        true => NameConflict::Elsewhere { other, origin },
+        false => NameConflict::SameInCode { other, origin },
+    })
+}
+
+/// Says where secrets are now, and who may still see them.
+fn print_kept(kept: &[Kept]) {
+    for Kept { name, file, .. } in kept {
         println!(
             "the value of {name} looks like a secret: it is in {}, which only you can read, and the configuration refers to it",
             file.display()
@@ -96,12 +126,16 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
             "lockhouse: warning: while the server runs, others on this machine can see its arguments: if it takes the secret from a variable, add it with -e KEY=VALUE"
         );
     }
-    remove_unused(&replaced, &text);
-    warn(&entry);
+}
+
+fn warn_if_unused(files: &Files, name: &str) {
     let unused = Settings::load(files).map(|settings| settings.unused).unwrap_or_default();
     if let Some(unused) = unused.iter().find(|unused| unused.name == name) {
         eprintln!("lockhouse: warning: it cannot be used now: {}", harmless(&unused.reason));
     }
+}
+
+fn print_next_steps(files: &Files, name: &str) {
     println!("next: try it with `lockhouse server test {name}`");
     match config::find_policy(files) {
         Some(policy) => println!(
@@ -112,7 +146,6 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
             "code may call none of its tools until a policy allows them: `lockhouse policy init` writes one"
         ),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A value that was moved to a file.

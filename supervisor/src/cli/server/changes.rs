@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lockhouse_catalog::{Catalogue, ToolChange};
-use lockhouse_protocol::{ServerName, ToolName};
+use lockhouse_protocol::{Failure, ServerName, ToolName};
 use lockhouse_upstream::{Change, Pins, Review, Upstreams};
 use serde_json::json;
 use similar::TextDiff;
@@ -188,6 +188,15 @@ fn quoted(word: &str) -> String {
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
+/// Why the tools of a server are not known.
+#[derive(Debug, thiserror::Error)]
+enum NoOffer {
+    #[error("{}", .0.message)]
+    Unavailable(Failure),
+    #[error("there is no server {0}")]
+    UnknownServer(ServerName),
+}
+
 /// Connects to the server.
 async fn offered(files: &Files, name: &str, tools: &[String]) -> Result<Offered, ExitCode> {
     let settings = load(files)?;
@@ -195,16 +204,13 @@ async fn offered(files: &Files, name: &str, tools: &[String]) -> Result<Offered,
     let pins = Pins::at(settings.engine.places.pins(name, server));
     let upstreams = Upstreams::connect([(name.clone(), server.clone())].into(), &settings.engine.places);
     let offer = match upstreams.get(name) {
-        Some(connection) => connection.offer().await.map_err(|failure| failure.message),
-        None => Err(format!("there is no server {name}")),
+        Some(connection) => connection.offer().await.map_err(NoOffer::Unavailable),
+        None => Err(NoOffer::UnknownServer(name.clone())),
     };
     upstreams.close().await;
     let catalogue = match offer {
         Ok(offer) => offer.catalogue.clone(),
-        Err(reason) => {
-            eprintln!("lockhouse: {reason}");
-            return Err(ExitCode::from(UNAVAILABLE));
-        }
+        Err(error) => return Err(complain(&error, UNAVAILABLE)),
     };
     let only = chosen(name, &catalogue, tools)?;
     let review = pins.review(name, &catalogue, &only);

@@ -12,7 +12,7 @@ use lockhouse_upstream::{Authorization, HttpEndpoint, Login, LoginError, Reach, 
 use tokio::sync::mpsc;
 
 use self::callback::Callback;
-use crate::cli::command_log::CommandLog;
+use crate::cli::command_log::{CommandLog, NotRecorded};
 use crate::cli::terminal::harmless;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config};
 use crate::config::{Files, Settings};
@@ -46,7 +46,7 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
     // Before a person goes to a browser for nothing.
     let log = match CommandLog::open(files) {
         Ok(log) => log,
-        Err(reason) => return unrecorded(&name, &reason),
+        Err(error) => return unrecorded(&name, &error),
     };
     let port = match &endpoint.authorization {
         Authorization::OAuth(client) => client.callback_port.unwrap_or(0),
@@ -73,8 +73,8 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
         eprintln!("lockhouse: nobody answered within {} minutes", PATIENCE.as_secs() / 60);
         return ExitCode::from(UNAVAILABLE);
     };
-    if let Err(reason) = log.login(&name, LoginStep::Answered) {
-        return unrecorded(&name, &reason);
+    if let Err(error) = log.login(&name, LoginStep::Answered) {
+        return unrecorded(&name, &error);
     }
     let finished = in_time(login.finish(&answer)).await;
     let step = if finished.is_ok() { LoginStep::Granted } else { LoginStep::Failed };
@@ -97,8 +97,8 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
 }
 
 /// Whoever logs in is in the audit log, or is not logged in.
-fn unrecorded(name: &ServerName, reason: &str) -> ExitCode {
-    eprintln!("lockhouse: not logged in to {name}: {reason}");
+fn unrecorded(name: &ServerName, error: &NotRecorded) -> ExitCode {
+    eprintln!("lockhouse: not logged in to {name}: {error}");
     ExitCode::from(UNAVAILABLE)
 }
 

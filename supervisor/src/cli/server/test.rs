@@ -18,7 +18,7 @@ use crate::cli::terminal::{for_stdout, harmless};
 use crate::cli::unavailable::why_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config, start_with};
 use crate::config::{self, Files, Settings};
-use steps::Steps;
+use steps::{StepError, Steps};
 
 /// Characters of a result that are shown.
 const SHOWN_CHARS_MAX: usize = 2_000;
@@ -87,7 +87,7 @@ async fn reached(settings: &Settings, steps: &mut Steps) -> bool {
             Reach::Stdio(command) => ("program", reach::program(command, &server.origin)),
             Reach::Http(endpoint) => ("address", reach::address(&endpoint.url).await),
         };
-        steps.add(step, begun.elapsed(), outcome);
+        steps.add(step, begun.elapsed(), outcome.map_err(StepError::from));
     }
     steps.all_done()
 }
@@ -118,7 +118,7 @@ async fn connected(connection: &Connection, begun: Instant, advice: &str, steps:
                 (Some(_), None) => "handshake",
                 (None, None) => "connect",
             };
-            steps.add(step, took.saturating_sub(before), Err(reason));
+            steps.add(step, took.saturating_sub(before), Err(StepError::Unavailable(reason)));
             return steps.hint(advice);
         }
     };
@@ -128,7 +128,7 @@ async fn connected(connection: &Connection, begun: Instant, advice: &str, steps:
     let begun = Instant::now();
     let answered = match connection.answers(&offer).await {
         true => Ok("it answers".into()),
-        false => Err("it does not answer".into()),
+        false => Err(StepError::NoAnswer),
     };
     steps.add("ping", begun.elapsed(), answered);
 }
@@ -151,9 +151,7 @@ async fn called(supervisor: &Supervisor, name: &ServerName, call: Request, steps
     let begun = Instant::now();
     let (reply, _) = gate.answer(&from, CallId(1), Asked::of(&call), call).await;
     let shown = |json: Vec<u8>| String::from_utf8_lossy(&json).chars().take(SHOWN_CHARS_MAX).collect();
-    let outcome =
-        reply.map(shown).map_err(|failure| format!("{}: {}", failure.code.as_str(), failure.message));
-    steps.add("call", begun.elapsed(), outcome);
+    steps.add("call", begun.elapsed(), reply.map(shown).map_err(StepError::Call));
 }
 
 /// A server that has to be killed works, and is told.

@@ -13,10 +13,10 @@ pub(super) fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {
     refuse_disabled(fields)?;
     if fields.text("authProviderType")?.is_some_and(|provider| provider != "dynamic_discovery") {
         let reason = "authProviderType: Google credentials are not used here; put a token into headers";
-        return Err(LeftOut::Invalid(reason.into()));
+        return Err(LeftOut::Unsupported(reason));
     }
     if fields.has("tcp") {
-        return Err(LeftOut::Invalid("tcp: WebSocket is not a transport of MCP; use httpUrl".into()));
+        return Err(LeftOut::Unsupported("tcp: WebSocket is not a transport of MCP; use httpUrl"));
     }
     let is_http = fields.text("type")? == Some("http");
     if fields.has("url") && !fields.has("httpUrl") && !is_http {

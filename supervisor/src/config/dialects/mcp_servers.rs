@@ -15,7 +15,7 @@ pub(super) fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {
     refuse_disabled(fields)?;
     if fields.has("headersHelper") {
         let reason = "headersHelper: programs that make headers are not run; put the header into headers";
-        return Err(LeftOut::Invalid(reason.into()));
+        return Err(LeftOut::Unsupported(reason));
     }
     match fields.text("type")?.or(fields.text("transport").unwrap_or_default()) {
         None

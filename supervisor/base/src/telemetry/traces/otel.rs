@@ -15,7 +15,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::{TARGET, TraceContext};
+use super::{NoTraces, TARGET, TraceContext};
 
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
@@ -23,8 +23,8 @@ const TRACESTATE: &str = "tracestate";
 static PROVIDER: OnceLock<SdkTracerProvider> = OnceLock::new();
 
 /// Spans are gathered and sent by a thread of its own, and are lost where a collector does not take them.
-pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<impl Layer<S>, String> {
-    let exporter = SpanExporter::builder().with_http().build().map_err(|error| error.to_string())?;
+pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<impl Layer<S>, NoTraces> {
+    let exporter = SpanExporter::builder().with_http().build()?;
     let mut resource = Resource::builder();
     if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
         resource = resource.with_service_name("lockhouse");

@@ -13,7 +13,7 @@ use tracing::Instrument;
 use super::CodeRequest;
 use crate::execution::{Answer, Cancellation, Held, Place, Refusal, Sandbox, Stop};
 use crate::sessions::{NoTurn, Turn};
-use crate::supervisor::Supervisor;
+use crate::supervisor::{NoEngine, Supervisor};
 
 /// How long an execution waits for a worker, at least.
 const LEASE_PATIENCE: Duration = Duration::from_secs(20);
@@ -37,9 +37,8 @@ pub(super) enum NotAcquired {
     Shutdown,
     #[error("no worker became free within {} s", .0.as_secs_f32())]
     NoneFree(Duration),
-    /// The language has no engine, for this reason.
-    #[error("{0}")]
-    NoEngine(String),
+    #[error(transparent)]
+    NoEngine(#[from] NoEngine),
     #[error("no {} worker: {error}", language.as_str())]
     Pool { language: Language, error: PoolError },
     #[error(transparent)]
@@ -130,7 +129,7 @@ impl Supervisor {
     ) -> Result<(Place, Option<Turn>), NotAcquired> {
         let language = request.language;
         let failed = |error| NotAcquired::Pool { language, error };
-        let pool = self.pool(language).map_err(NotAcquired::NoEngine)?;
+        let pool = self.pool(language).map_err(Clone::clone)?;
         let Some(key) = &request.session else {
             return Ok((Place::Leased(pool.lease(principal.owner()).await.map_err(failed)?), None));
         };
@@ -162,7 +161,7 @@ mod tests {
         let table = [
             (NotAcquired::Shutdown, Refusal::Unavailable, "lockhouse doctor", None),
             (NotAcquired::NoneFree(LEASE_PATIENCE), Refusal::Busy, "retry_after_s", Some(RETRY_AFTER)),
-            (NotAcquired::NoEngine("none".into()), Refusal::Unavailable, "lockhouse doctor", None),
+            (NoEngine::NotStarted(language).into(), Refusal::Unavailable, "lockhouse doctor", None),
             (pool(PoolError::Closed), Refusal::Unavailable, "lockhouse doctor", None),
             (
                 pool(PoolError::QueueFull { waiting: 1, retry_after }),
