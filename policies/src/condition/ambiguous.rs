@@ -132,6 +132,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn whatever_may_become_a_dot_or_a_slash_is_ambiguous() {
         for part in [
             "%2e",

@@ -31,6 +31,7 @@ struct Status {
 
 impl Events {
     /// The events that are complete with this record.
+    #[expect(clippy::too_many_lines, reason = "one arm for each event of the log")]
     pub fn of(&mut self, found: Found) -> Vec<Value> {
         let Found { segment, record, .. } = found;
         let time = millis(&record.time);

@@ -176,6 +176,7 @@ pub(super) struct Members {
 
 impl Members {
     /// The record that they make. What is missing in it is told as empty: it is `verify` that says what is wrong.
+    #[expect(clippy::too_many_lines, reason = "one arm for each event of the log")]
     pub(super) fn into_record(mut self) -> Record {
         let text = Option::unwrap_or_default;
         let execution = |members: &mut Self| members.execution.take().unwrap_or_default();

@@ -44,6 +44,7 @@ pub enum Unprotected {
 }
 
 /// The table. It is long, since it is one.
+#[expect(clippy::too_many_lines, reason = "a table of all protections")]
 pub fn describe(protection: Protection) -> Described {
     let row =
         |title, required, second_layer, gain, fix| Described { title, required, second_layer, gain, fix };

@@ -5,7 +5,7 @@
 //! attack: what can be compared are the kinds of turn, which alternate. With `--beside yes`, clients that attack do so to a second
 //! daemon: what the honest clients of the first one then lose is the machine's share.
 
-#![allow(clippy::print_stdout)] // A table is what it is for.
+#![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
 
 #[path = "../load/attacks.rs"]
 mod attacks;

@@ -6,7 +6,7 @@
 //! wrong arguments. The clients share the machine with what they measure: times are those of this machine, and what can be
 //! compared is the ratio of the kinds of turn.
 
-#![allow(clippy::print_stdout)] // A table is what it is for.
+#![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
 
 #[path = "../load/daemon.rs"]
 mod daemon;

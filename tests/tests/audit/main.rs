@@ -1,5 +1,5 @@
 //! The audit log: what is in it, what is not, and what is told of one that somebody changed.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on should end loudly.
 
 mod administration;
 mod commands;

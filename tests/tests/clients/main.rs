@@ -1,5 +1,5 @@
 //! AI clients' own files: read as they are, taken over, and pointed at Lockhouse.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on should end loudly.
 
 mod import;
 mod init;

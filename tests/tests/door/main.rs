@@ -1,5 +1,5 @@
 //! `lockhouse serve` over HTTP, as AI clients and strangers meet it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on should end loudly.
 
 mod bodies;
 mod exposure;

@@ -1,6 +1,6 @@
 //! Nothing lets one client see what is another's: every pair of clients, and everything that one of them may have. Each row
 //! is what the other one gets, and each has its control: what the one gets whose it is.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on should end loudly.
 
 mod cells;
 mod client;

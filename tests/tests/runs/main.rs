@@ -1,5 +1,5 @@
 //! Runs that take longer than a client waits: they go on, they are picked up, they are ended, and they take turns.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on should end loudly.
 
 mod background;
 mod bounds;

@@ -1,5 +1,5 @@
 //! Finding tools: quality among the tools of real servers, and what a large server leaves for others.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot go on should end loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)] // A test that cannot go on should end loudly.
 
 mod detail;
 mod limits;

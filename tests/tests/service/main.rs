@@ -1,5 +1,5 @@
 //! The life of a service: it becomes ready, drains, is started again, and is killed.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on should end loudly.
 
 mod draining;
 mod health;

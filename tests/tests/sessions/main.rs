@@ -1,5 +1,5 @@
 //! Sessions: what stays from run to run, how they end, and what of them is whose.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A test that cannot go on should end loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on should end loudly.
 
 mod bounds;
 mod calls;

@@ -105,6 +105,7 @@ fn forged_from(lines: &mut Vec<String>, from: usize, secrets: &Secrets) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn what_was_done_to_a_segment_is_told_with_its_record() {
     type Change = fn(&mut Vec<String>);
     // The line of a record is its number and one.

@@ -103,6 +103,10 @@ impl Serving {
     }
 
     /// Serves a connection to its end.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "what one request passes, in its order, beside the clocks of its connection"
+    )]
     pub(super) async fn serve(&self, stream: Box<dyn Stream>, peer: Peer, via: Via, watch: Watch) {
         let heads = RequestHeads::new(self.limits.head_bytes);
         let stream = TokioIo::new(Watched { stream, watch: watch.clone(), heads });
