@@ -114,27 +114,20 @@ async fn serve(
         Request::FollowRun(name) => code::follow_again(supervisor, &client, &name, &mut exchange).await,
         Request::Call(call) => calls::call(supervisor, &client, call, &mut exchange, over).await,
         Request::FollowChanges => changes::follow(supervisor, &client, &mut exchange, &over).await,
-        request => tokio::select! {
-            response = answer(supervisor, &client, request) => Some(response),
+        Request::Search(search) => tokio::select! {
+            found = search::search(supervisor, &client, &search) => Some(Response::Json(found)),
             () = exchange.closed() => None,
         },
+        Request::List(list) => tokio::select! {
+            entries = supervisor.direct().list(supervisor, &client, list) => Some(Response::Entries(entries)),
+            () = exchange.closed() => None,
+        },
+        Request::ReadResult { handle, offset } => Some(supervisor.read_result(&client, &handle, offset)),
+        Request::Health => Some(Response::Json(supervisor.health_for(&client.principal))),
+        Request::Readiness => Some(Response::Reasons(supervisor.not_ready())),
+        Request::Metrics => Some(Response::Text(supervisor.metrics())),
     };
     if let Some(response) = response {
         exchange.end(response);
-    }
-}
-
-/// Requests that have a response alone.
-async fn answer(supervisor: &Arc<Supervisor>, client: &Client, request: Request) -> Response {
-    match request {
-        Request::Search(search) => Response::Json(search::search(supervisor, client, &search).await),
-        Request::ReadResult { handle, offset } => supervisor.read_result(client, &handle, offset),
-        Request::List(list) => Response::Entries(supervisor.direct().list(supervisor, client, list).await),
-        Request::Health => Response::Json(supervisor.health_for(&client.principal)),
-        Request::Readiness => Response::Reasons(supervisor.not_ready()),
-        Request::Metrics => Response::Text(supervisor.metrics()),
-        Request::RunCode(_) | Request::FollowRun(_) | Request::Call(_) | Request::FollowChanges => {
-            Response::Broken
-        }
     }
 }

@@ -20,8 +20,7 @@ impl Questions {
         }
         self.last += 1;
         let key = format!("question-{}", self.last);
-        let question =
-            OpenQuestion { key: key.clone(), question: posed.question.clone(), patience: posed.patience() };
+        let question = open_question(&key, &posed);
         self.open.insert(key, posed);
         Some(question)
     }
@@ -35,11 +34,10 @@ impl Questions {
     /// Those whose askers still wait.
     pub(crate) fn all(&mut self) -> Vec<OpenQuestion> {
         self.open.retain(|_, posed| !posed.is_over());
-        let told = |(key, posed): (&String, &Posed)| OpenQuestion {
-            key: key.clone(),
-            question: posed.question.clone(),
-            patience: posed.patience(),
-        };
-        self.open.iter().map(told).collect()
+        self.open.iter().map(|(key, posed)| open_question(key, posed)).collect()
     }
+}
+
+fn open_question(key: &str, posed: &Posed) -> OpenQuestion {
+    OpenQuestion { key: key.to_owned(), question: posed.question.clone(), patience: posed.patience() }
 }

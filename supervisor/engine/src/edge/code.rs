@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use lockhouse_base::telemetry;
 use lockhouse_messages::{EndedRun, Event, Input, Response, RunCode, RunName};
-use lockhouse_protocol::ExecutionId;
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::Exchange;
 use crate::direct::Client;
-use crate::execution::{self, Answer, Showing, Status};
+use crate::execution::{self, Answer, Showing, Shown, Status};
 use crate::runs::{Found, Run, Step};
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
@@ -81,14 +80,11 @@ fn shown(supervisor: &Supervisor, client: &Client, answer: Answer) -> EndedRun {
     let keep = |json: &str| supervisor.results().keep(client.principal.owner(), json);
     let limits = supervisor.settings().display;
     let more = "get_result(handle)";
-    let shown = execution::shown(&answer, &Showing { limits, more, takes_files: true, keep: &keep });
-    telemetry::kept_out(shown.json["stats"]["bytes_kept_out"].as_u64().unwrap_or(0));
+    let Shown { json, files } =
+        execution::shown(&answer, &Showing { limits, more, takes_files: true, keep: &keep });
+    telemetry::kept_out(json["stats"]["bytes_kept_out"].as_u64().unwrap_or(0));
     let (cancelled, is_error) = (answer.status == Status::Cancelled, answer.status != Status::Ok);
-    ended(answer.execution, cancelled, is_error, shown)
-}
-
-/// Its times are set by who follows the run.
-fn ended(execution: ExecutionId, cancelled: bool, is_error: bool, shown: execution::Shown) -> EndedRun {
-    let (begun, ended) = (String::new(), String::new());
-    EndedRun { execution, cancelled, is_error, begun, ended, json: shown.json, files: shown.files }
+    // The run sets its times.
+    let (execution, begun, ended) = (answer.execution, String::new(), String::new());
+    EndedRun { execution, cancelled, is_error, begun, ended, json, files }
 }

@@ -1,6 +1,6 @@
 //! What an AI client is shown of servers that it has directly: lists, page by page.
 
-use lockhouse_messages::{List, Request, Response, Step};
+use lockhouse_messages::{List, Request, Response};
 use rmcp::model::{ErrorData, JsonObject, MetaObject, PaginatedRequestParams};
 use rmcp::service::{RequestContext, RoleServer};
 
@@ -22,13 +22,9 @@ impl Front {
         context: &RequestContext<RoleServer>,
     ) -> Result<MetaObject, ErrorData> {
         let principal = self.principal(context)?;
-        let mut exchange = self.open_direct(&principal, context, Request::List(list));
-        let listed = loop {
-            match exchange.next().await {
-                Step::Event(_) => {}
-                Step::Over(Response::Entries(entries)) => break entries,
-                Step::Over(_) => return Err(ErrorData::internal_error("the list broke", None)),
-            }
+        let exchange = self.open_direct(&principal, context, Request::List(list));
+        let Response::Entries(listed) = exchange.response().await else {
+            return Err(ErrorData::internal_error("the list broke", None));
         };
         let entries: Vec<String> = match list {
             List::Tools => self.own_tools_json().chain(listed).collect(),
